@@ -1,0 +1,70 @@
+# `make tune` and `make test` do everything on a fresh Debian 12 or newer: install the packages
+# that are missing (tools/packages.txt), configure, build, run. The other targets are for work
+# on halfwatt itself. CMakePresets.json has the builds.
+
+FUZZ_SECONDS ?= 600
+
+sources = $$(find src tests bench -name '*.h' -o -name '*.cpp')
+units = $$(find src tests bench -name '*.cpp')
+
+.PHONY: tune test format lint asan tsan fuzz bench clean
+
+tune:
+	tools/install-packages build
+	cmake --preset release -DHALFWATT_TESTS=OFF
+	cmake --build build/release --target halfwatt
+	build/release/bin/halfwatt tune
+
+test:
+	tools/install-packages build test
+	cmake --preset release -DHALFWATT_TESTS=ON
+	cmake --build build/release
+	tools/run-tests build/release
+
+# The same tests under the sanitizers.
+asan:
+	tools/install-packages build test
+	cmake --preset asan-ubsan
+	cmake --build build/asan-ubsan
+	tools/run-tests build/asan-ubsan
+
+tsan:
+	tools/install-packages build test
+	cmake --preset tsan
+	cmake --build build/tsan
+	tools/run-tests build/tsan
+
+# Every fuzz target for FUZZ_SECONDS; inputs that reach something new stay in build/fuzz/corpus.
+fuzz:
+	tools/install-packages build fuzz
+	cmake --preset fuzz
+	cmake --build build/fuzz
+	@set -e; for program in build/fuzz/bin/fuzz_*; do \
+	  name=$${program##*/fuzz_}; \
+	  mkdir -p "build/fuzz/corpus/$$name"; \
+	  words=tests/fuzz/$$name.dict; \
+	  echo "== $$name, $(FUZZ_SECONDS) seconds"; \
+	  "$$program" -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -artifact_prefix=build/fuzz/ $$([ ! -f "$$words" ] || echo "-dict=$$words") \
+	    "build/fuzz/corpus/$$name" "tests/fuzz/corpus/$$name"; \
+	done
+
+bench:
+	tools/install-packages build
+	cmake --preset release -DHALFWATT_BENCH=ON
+	cmake --build build/release
+	@set -e; for program in build/release/bin/bench_*; do "$$program"; done
+
+format:
+	tools/install-packages lint
+	clang-format -i $(sources)
+
+lint:
+	tools/install-packages build test lint
+	clang-format --dry-run -Werror $(sources)
+	cmake --preset dev
+	cmake --build build/dev
+	echo $(units) | xargs -n 4 -P "$$(nproc)" clang-tidy -p build/dev --quiet
+
+clean:
+	rm -rf build
