@@ -1,0 +1,20 @@
+#include "measure/measurement.h"
+
+#include <algorithm>
+
+namespace halfwatt {
+
+std::optional<Joules> Measurement::joules_per_item() const {
+  if (!energy.value || work.steps <= 0) {
+    return std::nullopt;
+  }
+  return *energy.value / (work.steps * work.items_per_step);
+}
+
+bool Measurement::counts() const {
+  return numerical_state != NumericalState::dead &&
+         numerical_state != NumericalState::stalled &&
+         std::none_of(notes.begin(), notes.end(), invalidates);
+}
+
+}  // namespace halfwatt

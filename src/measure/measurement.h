@@ -1,0 +1,28 @@
+#pragma once
+
+#include "base/numerical_state.h"
+#include "measure/conditions.h"
+#include "measure/energy.h"
+#include "measure/notes.h"
+#include "measure/setting.h"
+#include "measure/work.h"
+
+namespace halfwatt {
+
+/// One window at one setting: the only currency of tune, report and bench.
+struct Measurement {
+  Setting setting;
+  Work work;
+  Energy energy;
+  Conditions conditions;
+  NumericalState numerical_state = NumericalState::unknown;
+  Notes notes;
+  Seconds started;  ///< since the start of the series; orders the windows
+
+  /// Joules of one item; nullopt where no energy was measured.
+  std::optional<Joules> joules_per_item() const;
+  /// Whether a note or a dead network forbids using its figures.
+  bool counts() const;
+};
+
+}  // namespace halfwatt

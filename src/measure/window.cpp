@@ -1,0 +1,208 @@
+#include "measure/window.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "measure/statistics.h"
+
+namespace halfwatt {
+namespace {
+
+constexpr double kReadsPerTick = 50;   // an edge is then known to 2 % of a tick
+constexpr double kLimitRounding = 0.5;  // W: cards round what is set
+
+std::optional<double> delta(const Sample& from, const Sample& to, SignalId id) {
+  if (!from[id] || !to[id]) {
+    return std::nullopt;
+  }
+  return *to[id] - *from[id];
+}
+
+}  // namespace
+
+Window::Window(WindowRules rules, std::optional<Seconds> tick, std::optional<Watts> limit)
+    : rules_(rules), tick_(tick), limit_(limit) {}
+
+bool Window::edge_is_here(const Observation& observation) const {
+  if (!previous_) {
+    return false;
+  }
+  return tick_ ? observation.energy != previous_->energy
+               : observation.work.count > previous_->work.count;
+}
+
+bool Window::long_enough(const Observation& observation) const {
+  const Seconds elapsed = observation.now - first_.now;
+  return observation.work.count - first_.work.count >= rules_.min_steps &&
+         elapsed >= rules_.min_duration &&
+         (!tick_ || elapsed >= *tick_ * static_cast<double>(rules_.min_ticks));
+}
+
+bool Window::feed(const Observation& observation) {
+  const bool edge = edge_is_here(observation);
+  if (phase_ == Phase::first_edge) {
+    last_progress_ = previous_ ? last_progress_ : observation.now;
+    if (edge) {
+      first_ = observation;
+      last_progress_ = observation.now;
+      phase_ = Phase::inside;
+    }
+  } else {
+    take_in(observation);
+    // Inside, observations are far apart: a change seen there is no edge yet.
+    if (phase_ == Phase::last_edge && edge) {
+      phase_ = Phase::over;
+    } else if (phase_ == Phase::inside && long_enough(observation)) {
+      phase_ = Phase::last_edge;
+    }
+  }
+  if (observation.now - last_progress_ > rules_.patience) {
+    stuck_ = true;
+    phase_ = Phase::over;
+  }
+  last_ = observation;
+  previous_ = observation;
+  return phase_ == Phase::over;
+}
+
+void Window::take_in(const Observation& observation) {
+  const double steps = observation.work.count - previous_->work.count;
+  if (steps > 0) {
+    step_times_.push_back((observation.work.at - previous_->work.at).value() / steps);
+    last_progress_ = observation.now;
+  }
+  const auto& power = observation.sample[SignalId::power];
+  const auto& before = previous_->sample[SignalId::power];
+  if (power && before) {
+    integral_ += Watts((*power + *before) / 2) * (observation.now - previous_->now);
+  } else {
+    power_is_known_ = false;
+  }
+  foreign_ = foreign_ || observation.sample[SignalId::foreign_processes].value_or(0) > 0;
+  counter_fell_ = counter_fell_ || observation.energy < previous_->energy;
+  const auto& limit = observation.sample[SignalId::requested_limit];
+  limit_moved_ = limit_moved_ ||
+                 (limit && limit_ && std::abs(*limit - limit_->value()) > kLimitRounding);
+}
+
+Seconds Window::pause() const {
+  if (phase_ != Phase::inside) {
+    return tick_ ? *tick_ / kReadsPerTick : Seconds(0.005);
+  }
+  // About once a step, so that single steps are seen, within what a sampler can do.
+  const double step = step_times_.empty() ? 0.1 : step_times_.back();
+  return Seconds(std::clamp(step, 0.05, 1.0));
+}
+
+// Work at an edge is known to a fraction of a step: the last whole step ended at `work.at`.
+double Window::steps_between(double step_time) const {
+  const auto at_edge = [step_time](const Observation& edge) {
+    const double since = (edge.now - edge.work.at).value() / step_time;
+    return edge.work.count + std::clamp(since, 0.0, 1.0);
+  };
+  return at_edge(last_) - at_edge(first_);
+}
+
+Measurement Window::result() const {
+  Measurement measured;
+  measured.started = first_.now;
+  measured.work.duration = last_.now - first_.now;
+  measured.conditions = conditions();
+  if (stuck_ || step_times_.empty()) {
+    measured.notes.push_back(WindowNote::no_progress);
+    return measured;
+  }
+  const MedianInterval step = median_interval(step_times_);
+  measured.work.step_time = Seconds(step.median);
+  if (step.low && step.high) {
+    measured.work.step_time_low = Seconds(*step.low);
+    measured.work.step_time_high = Seconds(*step.high);
+  }
+  measured.work.steps = steps_between(step.median);
+  judge(measured.notes, measured.conditions);
+  measured.energy = energy(measured.notes);
+  return measured;
+}
+
+Conditions Window::conditions() const {
+  const auto watts = [](const std::optional<double>& value) {
+    return value ? std::optional(Watts(*value)) : std::nullopt;
+  };
+  const auto clock = [](const std::optional<double>& value) {
+    return value ? std::optional(Megahertz(*value)) : std::nullopt;
+  };
+  const auto celsius = [](const std::optional<double>& value) {
+    return value ? std::optional(Celsius(*value)) : std::nullopt;
+  };
+  const Sample& sample = last_.sample;
+  const double duration = std::max((last_.now - first_.now).value(), 1e-9);
+  const auto share = [&](SignalId id) -> std::optional<double> {
+    const std::optional<double> grown = delta(first_.sample, sample, id);
+    return grown ? std::optional(std::clamp(*grown / duration, 0.0, 1.0)) : std::nullopt;
+  };
+  Conditions seen;
+  seen.requested_limit = watts(sample[SignalId::requested_limit]);
+  seen.enforced_limit = watts(sample[SignalId::enforced_limit]);
+  seen.sm_clock = clock(sample[SignalId::sm_clock]);
+  seen.memory_clock = clock(sample[SignalId::memory_clock]);
+  seen.temperature_start = celsius(first_.sample[SignalId::temperature]);
+  seen.temperature_end = celsius(sample[SignalId::temperature]);
+  seen.fan_percent = sample[SignalId::fan];
+  if (const auto& used = sample[SignalId::memory_used]) {
+    seen.memory_used = Bytes(*used);
+  }
+  seen.power_capped_share = share(SignalId::power_capped_time);
+  seen.throttled_share = share(SignalId::throttled_time);
+  return seen;
+}
+
+Energy Window::energy(Notes& notes) const {
+  const bool counted = last_.energy && first_.energy && !counter_fell_;
+  if (counted) {
+    const Joules used = *last_.energy - *first_.energy;
+    if (power_is_known_ && used > Joules(0) &&
+        std::abs(integral_ / used - 1) > rules_.max_energy_gap) {
+      notes.push_back(WindowNote::energy_disagrees);
+    }
+    return {used, EnergyMethod::counter, std::nullopt};
+  }
+  if (!tick_ && power_is_known_) {
+    return {integral_, EnergyMethod::power_integral, std::nullopt};
+  }
+  return {};
+}
+
+void Window::judge(Notes& notes, const Conditions& seen) const {
+  const auto note_if = [&notes](bool condition, WindowNote note) {
+    if (condition) {
+      notes.push_back(note);
+    }
+  };
+  note_if(limit_moved_, WindowNote::limit_reverted);
+  note_if(!limit_moved_ && limit_ && seen.enforced_limit &&
+              std::abs((*seen.enforced_limit - *limit_).value()) > kLimitRounding,
+          WindowNote::not_enforced);
+  note_if(seen.throttled_share.value_or(0) > rules_.max_throttled, WindowNote::thermal_throttle);
+  note_if(seen.temperature_start && seen.temperature_end &&
+              std::abs((*seen.temperature_end - *seen.temperature_start).value()) >
+                  rules_.max_temperature_drift,
+          WindowNote::temperature_drift);
+  note_if(foreign_, WindowNote::foreign_process);
+  note_if(counter_fell_, WindowNote::counter_reset);
+  note_if(variation() > rules_.max_variation, WindowNote::unsteady);
+  note_if(seen.power_capped_share && *seen.power_capped_share <= 0.01, WindowNote::cap_not_binding);
+}
+
+double Window::variation() const {
+  double mean = 0;
+  for (const double value : step_times_) {
+    mean += value / static_cast<double>(step_times_.size());
+  }
+  double square = 0;
+  for (const double value : step_times_) {
+    square += (value - mean) * (value - mean) / static_cast<double>(step_times_.size());
+  }
+  return std::sqrt(square) / mean;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/numerical_state.h"
+#include "base/result.h"
+#include "measure/series.h"
+#include "measure/setting.h"
+
+namespace halfwatt {
+
+/// How far a workload has come.
+struct WorkDone {
+  double count = 0;  ///< whole steps so far
+  Seconds at;        ///< when the last of them ended
+};
+
+/// What a workload is called and what one of its steps yields.
+struct WorkloadInfo {
+  std::string name;
+  Labels labels;
+  std::string unit = "step";  ///< of an item
+  double items_per_step = 1;
+};
+
+/// What a setting would cost, known before anything runs.
+struct Prediction {
+  Bytes memory;
+  Seconds step_time;
+};
+
+/// Something that does steps and can be measured; a program, a recording or our own engine.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual const WorkloadInfo& info() const = 0;
+  /// The knobs it applies itself; the power limit is never among them.
+  virtual std::vector<Knob> knobs() const = 0;
+  /// Takes the values of its own knobs from `setting`; called before every window.
+  virtual Result<void> apply(const Setting& setting) = 0;
+  virtual Result<void> start() = 0;
+  virtual WorkDone work_done() = 0;
+  virtual NumericalState numerical_state() = 0;
+  virtual std::optional<Prediction> predict(const Setting& setting) const = 0;
+  virtual void stop() = 0;
+};
+
+}  // namespace halfwatt
