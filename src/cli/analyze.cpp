@@ -1,0 +1,133 @@
+#include "cli/analyze.h"
+
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "cli/output.h"
+#include "measure/record.h"
+#include "tune/import_csv.h"
+#include "tune/verdict_document.h"
+
+namespace halfwatt {
+namespace {
+
+bool is_record(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  const int first = in.get();
+  return first != std::ifstream::traits_type::eof() &&
+         looks_like_record(std::string(1, static_cast<char>(first)));
+}
+
+// What a record was asked when it was made holds unless flags say otherwise.
+Result<Series> read_as_record(const std::filesystem::path& path, AnalysisOptions& asked) {
+  const Result<Record> record = read_record(path);
+  if (!record) {
+    return record.error();
+  }
+  if (record->dropped_last_line) {
+    remark(fmt::format("{}: the last line is half written; it is left out", path.string()));
+  }
+  if (!record->header.keep_percent.empty()) {
+    asked.keep_percent = record->header.keep_percent;
+  }
+  const Result<Reference> known = reference(record->header.reference);
+  if (!known) {
+    return bad_input(fmt::format("{}:1: field reference is '{}'; needed top, default or max",
+                                 path.string(), record->header.reference));
+  }
+  asked.reference = *known;
+  return to_series(*record, path.filename().string());
+}
+
+ImportOptions import_options(const Invocation& invocation) {
+  ImportOptions options;
+  options.x = invocation.get("--x").value_or("");
+  options.y = invocation.get("--y").value_or("");
+  options.items = invocation.get("--items").value_or("");
+  options.labels = invocation.all("--label");
+  options.ignore = invocation.all("--ignore");
+  return options;
+}
+
+Result<void> run(const Invocation& invocation) {
+  if (invocation.arguments().empty()) {
+    return bad_input("analyze: no FILE given; see halfwatt analyze --help");
+  }
+  if (const Result<void> fine = check_output(invocation); !fine) {
+    return fine.error();
+  }
+  std::vector<Series> all;
+  AnalysisOptions asked;
+  for (const std::string& name : invocation.arguments()) {
+    if (is_record(name)) {
+      Result<Series> series = read_as_record(name, asked);
+      if (!series) {
+        return series.error();
+      }
+      all.push_back(std::move(*series));
+      continue;
+    }
+    Result<Imported> imported = import_csv(std::filesystem::path(name),
+                                           import_options(invocation));
+    if (!imported) {
+      return imported.error();
+    }
+    for (const std::string& line : imported->remarks) {
+      remark(line);
+    }
+    for (Series& series : imported->series) {
+      all.push_back(std::move(series));
+    }
+  }
+  const Result<AnalysisOptions> options = read_analysis_options(invocation, asked);
+  if (!options) {
+    return options.error();
+  }
+  const Result<Verdict> verdict = analyze(std::move(all), *options);
+  if (!verdict) {
+    return verdict.error();
+  }
+  return show(invocation, *verdict,
+              verdict_document(*verdict, "Power limits: " + verdict->series.front().series.device));
+}
+
+}  // namespace
+
+Command analyze_command() {
+  Command command;
+  command.name = "analyze";
+  command.summary = "work out the best limits from recorded measurements";
+  command.description =
+      "Reads records of halfwatt (JSON Lines) and CSV files and says, for each series in them, "
+      "which limits keep 80, 90 and 95 % of the speed, which costs the least energy, which "
+      "figures cannot be trusted, and which one limit suits all series of a card.\n\n"
+      "A CSV file needs a column power_limit_w and one of ms_per_batch, time_s, throughput, "
+      "tokens_per_s and the like; energy or average power are used where they are there; every "
+      "other column splits the rows into series. docs/csv.md lists all names.";
+  command.arguments = "FILE...";
+  command.options = analysis_options();
+  for (const Option& option : {
+           Option{"--x", "NAME[=UNIT]", "column of the knob, where it is not power_limit_w"},
+           Option{"--y", "NAME[=UNIT]", "column of the time or rate, where there are several"},
+           Option{"--items", "NAME", "what a step yields: image, token"},
+           Option{"--label", "NAME", "split series by this column, whatever it holds", true},
+           Option{"--ignore", "NAME", "leave this column out", true},
+       }) {
+    command.options.push_back(option);
+  }
+  for (const Option& option : output_options()) {
+    command.options.push_back(option);
+  }
+  command.examples = {
+      {"halfwatt analyze data/rtx3090_vit_b16.csv --report study.html",
+       "the recorded study, with its plots"},
+      {"halfwatt analyze caps.csv --y tokens_per_s_code --format json",
+       "a file with two rates, for a script"},
+  };
+  command.run = run;
+  return command;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace halfwatt {
+
+/// One flag of a command. Without `value` it is a switch.
+struct Option {
+  std::string_view name;   ///< "--keep"
+  std::string_view value;  ///< what stands behind it in help: "LIST"
+  std::string_view help;
+  bool repeats = false;    ///< may be given several times
+};
+
+/// What a user typed behind a command's name, checked against its table.
+class Invocation {
+ public:
+  void add(std::string_view option, std::string value);
+  void add_argument(std::string value) { arguments_.push_back(std::move(value)); }
+
+  bool has(std::string_view option) const { return values_.count(option) > 0; }
+  /// The last value given; nullopt if none was.
+  std::optional<std::string> get(std::string_view option) const;
+  std::vector<std::string> all(std::string_view option) const;
+  const std::vector<std::string>& arguments() const { return arguments_; }
+
+  /// The value as a number within bounds, or `otherwise` if not given. Errors: bad input that
+  /// names the flag.
+  Result<double> number(std::string_view option, double otherwise, double low, double high) const;
+  /// The value as numbers separated by commas.
+  Result<std::vector<double>> numbers(std::string_view option,
+                                      std::vector<double> otherwise) const;
+
+ private:
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::vector<std::string> arguments_;
+};
+
+struct Example {
+  std::string_view line;
+  std::string_view what;
+};
+
+/// One row of the table of commands, from which help, the man page and the parser are made.
+struct Command {
+  std::string_view name;
+  std::string_view summary;      ///< one line
+  std::string_view description;  ///< paragraphs, separated by empty lines
+  std::string_view arguments;    ///< "FILE...", empty for none
+  std::vector<Option> options;
+  std::vector<Example> examples;
+  Result<void> (*run)(const Invocation& invocation);
+};
+
+/// All commands, in the order in which help lists them.
+std::span<const Command> commands();
+const Command* find_command(std::string_view name);
+
+}  // namespace halfwatt

@@ -1,0 +1,38 @@
+#include <algorithm>
+#include <array>
+
+#include "cli/analyze.h"
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/output.h"
+#include "cli/study.h"
+#include "cli/sweep.h"
+
+namespace halfwatt {
+namespace {
+
+Command man_command() {
+  Command command;
+  command.name = "man";
+  command.summary = "print the manual page";
+  command.description = "Prints the manual page in roff: halfwatt man | man -l -";
+  command.run = [](const Invocation&) { return print(man_page()); };
+  return command;
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  static const std::array table = {study_command(), analyze_command(), tune_command(),
+                                   sweep_command(), man_command()};
+  return table;
+}
+
+const Command* find_command(std::string_view name) {
+  const auto all = commands();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [name](const Command& each) { return each.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace halfwatt

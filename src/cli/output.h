@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "report/document.h"
+#include "tune/verdict.h"
+
+namespace halfwatt {
+
+/// The flags --keep, --reference and --relative-to, for the tables of commands.
+std::vector<Option> analysis_options();
+/// The flags --format and --report.
+std::vector<Option> output_options();
+
+/// What --keep, --reference and --relative-to say; `otherwise` where they are not given.
+Result<AnalysisOptions> read_analysis_options(const Invocation& invocation,
+                                              AnalysisOptions otherwise);
+
+std::string_view text(Reference reference);
+Result<Reference> reference(std::string_view word);
+
+/// Checks --format before anything long runs.
+Result<void> check_output(const Invocation& invocation);
+
+/// Prints the verdict as --format says (text, json, csv), text with `document`, and writes
+/// --report FILE.
+Result<void> show(const Invocation& invocation,
+                  const Verdict& verdict,
+                  const Document& document);
+
+/// Writes `text` to stdout; an error if that fails (disk full, say).
+Result<void> print(std::string_view text);
+/// One line on stderr, for what is not part of the answer.
+void remark(std::string_view text);
+
+/// A document for the terminal that stdout is, or for the file.
+std::string for_stdout(const Document& document);
+
+}  // namespace halfwatt

@@ -1,0 +1,73 @@
+#include "cli/overview.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace halfwatt {
+namespace {
+
+// The value behind `key` in a file of "key : value" lines; nullopt if there is none.
+std::optional<std::string> value_of(const std::filesystem::path& file, std::string_view key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(':');
+    if (line.starts_with(key) && colon != std::string::npos) {
+      const std::size_t start = line.find_first_not_of(" \t", colon + 1);
+      return start == std::string::npos ? "" : line.substr(start);
+    }
+  }
+  return std::nullopt;
+}
+
+unsigned count_threads(const std::filesystem::path& cpuinfo) {
+  std::ifstream in(cpuinfo);
+  unsigned threads = 0;
+  for (std::string line; std::getline(in, line);) {
+    threads += line.starts_with("processor") ? 1 : 0;
+  }
+  return threads;
+}
+
+}  // namespace
+
+Machine look_at_machine(const std::filesystem::path& root) {
+  Machine machine;
+  const std::filesystem::path cpuinfo = root / "proc/cpuinfo";
+  machine.cpu = value_of(cpuinfo, "model name").value_or("");
+  machine.threads = count_threads(cpuinfo);
+  std::error_code none;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(root / "proc/driver/nvidia/gpus", none)) {
+    machine.gpus.push_back(value_of(entry.path() / "information", "Model").value_or("unknown"));
+  }
+  std::sort(machine.gpus.begin(), machine.gpus.end());
+  return machine;
+}
+
+std::string next_command(const Machine& machine) {
+  return machine.gpus.empty()
+             ? "halfwatt tune --workload study:train-amp-fp16 --report tune.html"
+             : "halfwatt analyze yours.csv --report yours.html";
+}
+
+std::string overview(const Machine& machine) {
+  std::string text = fmt::format(
+      "This machine: {}{}\n", machine.cpu.empty() ? "a CPU of unknown model" : machine.cpu,
+      machine.threads > 0 ? fmt::format(", {} threads", machine.threads) : "");
+  if (machine.gpus.empty()) {
+    text += "No NVIDIA GPU with a loaded driver is seen here.\n";
+  }
+  for (const std::string& gpu : machine.gpus) {
+    text += fmt::format("GPU: {}\n", gpu);
+  }
+  if (!machine.gpus.empty()) {
+    text += "This version does not drive real cards yet. It judges what you measured: a CSV file\n"
+            "with the columns power_limit_w and ms_per_batch, one row a limit.\n";
+  }
+  return text + fmt::format("Try next:  {}\n", next_command(machine));
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,328 @@
+#include "cli/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "cli/output.h"
+#include "cli/simulation.h"
+#include "measure/record.h"
+#include "report/progress_line.h"
+#include "tune/limit_search.h"
+#include "tune/tuner.h"
+#include "tune/verdict_document.h"
+
+namespace halfwatt {
+namespace {
+
+volatile std::sig_atomic_t asked_to_stop = 0;
+
+constexpr double kUsualStep = 10;  // W
+
+/// Everything a sweep needs, read from the command line.
+struct Job {
+  DeviceId device;
+  std::unique_ptr<Simulation> simulation;
+  LimitSpace space;
+  AnalysisOptions asked;
+};
+
+Result<Job> read_job(const Invocation& invocation) {
+  if (const Result<void> fine = check_output(invocation); !fine) {
+    return fine.error();
+  }
+  Job job;
+  Result<DeviceId> device = DeviceId::parse(invocation.get("--device").value_or("sim:rtx3090"));
+  if (!device) {
+    return device.error();
+  }
+  job.device = std::move(*device);
+  Result<AnalysisOptions> asked = read_analysis_options(invocation, {});
+  if (!asked) {
+    return asked.error();
+  }
+  job.asked = std::move(*asked);
+  const Result<std::vector<RecordedSeries>> all = series_of(job.device);
+  if (!all) {
+    return all.error();
+  }
+  const Result<RecordedSeries> series = find_workload(*all, invocation.get("--workload"));
+  if (!series) {
+    return series.error();
+  }
+  Result<std::unique_ptr<Simulation>> simulation =
+      open_simulation(invocation, job.device, *series);
+  if (!simulation) {
+    return simulation.error();
+  }
+  job.simulation = std::move(*simulation);
+  const LimitRange limits = *job.simulation->card.info().limits;
+  constexpr double kFinestStep = 1;
+  const Result<double> step = invocation.number("--step", kUsualStep, kFinestStep,
+                                                (limits.max - limits.min).value());
+  if (!step) {
+    return step.error();
+  }
+  job.space = {power_limit_knob(), limits.min.value(), limits.max.value(), *step};
+  return job;
+}
+
+RecordHeader header_of(const Job& job) {
+  const DeviceInfo& device = job.simulation->card.info();
+  const WorkloadInfo& workload = job.simulation->workload.info();
+  RecordHeader header;
+  header.device_id = device.id.text();
+  header.device = device.name;
+  header.limits = device.limits;
+  header.provenance = device.simulated ? Provenance::simulated : Provenance::measured;
+  header.workload = workload.name;
+  header.labels = workload.labels;
+  header.knobs = {job.space.knob};
+  header.keep_percent = job.asked.keep_percent;
+  header.reference = text(job.asked.reference);
+  return header;
+}
+
+/// The record on disk, if one is wanted, and what it held already.
+struct RecordFile {
+  std::optional<RecordWriter> writer;
+  std::vector<Measurement> measured;
+};
+
+Result<RecordFile> open_record(const Invocation& invocation, const RecordHeader& header) {
+  RecordFile file;
+  const auto path = invocation.get("--record");
+  if (!path) {
+    if (invocation.has("--resume")) {
+      return bad_input("--resume needs --record FILE: which record to go on with");
+    }
+    return file;
+  }
+  const bool resume = invocation.has("--resume") && std::filesystem::exists(*path);
+  Record record;
+  Result<RecordWriter> writer = resume ? RecordWriter::resume(*path, header, record)
+                                       : RecordWriter::create(*path, header);
+  if (!writer) {
+    return writer.error();
+  }
+  if (record.dropped_last_line) {
+    remark(fmt::format("{}: the last line was half written; it is measured again", *path));
+  }
+  file.writer.emplace(std::move(*writer));
+  file.measured = std::move(record.measurements);
+  return file;
+}
+
+Result<void> measure(Job& job, const Search& search, RecordFile& file) {
+  Simulation& simulation = *job.simulation;
+  Result<LimitGuard> guard = LimitGuard::hold(simulation.limit);
+  if (!guard) {
+    return guard.error();
+  }
+  const SteadyClock wall;
+  ProgressLine progress(wall, std::cerr, stderr_progress_style());
+  Tuner tuner({simulation.clock, simulation.card, simulation.workload, &*guard}, MeterRules{},
+              interruption_is_asked);
+  const auto tell = [&](const Measurement& latest) -> Result<void> {
+    progress.update({static_cast<double>(file.measured.size()),
+                     static_cast<double>(search.expected_windows()), text(latest.setting)});
+    if (latest.numerical_state == NumericalState::dead) {
+      return Error{ErrorKind::workload,
+                   fmt::format("{}: the network is dead (its numbers are not finite): no figure "
+                               "of it counts",
+                               simulation.workload.info().name)};
+    }
+    return file.writer ? file.writer->append(latest) : Result<void>();
+  };
+  return tuner.run(search, file.measured, tell);
+}
+
+Result<void> run_search(const Invocation& invocation, Job& job, const Search& search) {
+  const RecordHeader header = header_of(job);
+  Result<RecordFile> file = open_record(invocation, header);
+  if (!file) {
+    return file.error();
+  }
+  const Result<void> done = measure(job, search, *file);
+  if (!done) {
+    Error error = done.error();
+    if (error.kind == ErrorKind::interrupted && file->writer) {
+      error.message += fmt::format("; {} windows are in {}, go on with --resume",
+                                   file->measured.size(), *invocation.get("--record"));
+    }
+    return error;
+  }
+  // The same path as reading the record again, so that both give the same bytes.
+  const Record record{header, std::move(file->measured), false};
+  const Result<Verdict> verdict = analyze({to_series(record, "")}, job.asked);
+  if (!verdict) {
+    return verdict.error();
+  }
+  return show(invocation, *verdict,
+              verdict_document(*verdict, "Power limits: " + record.header.device));
+}
+
+Result<void> run_tune(const Invocation& invocation) {
+  Result<Job> job = read_job(invocation);
+  if (!job) {
+    return job.error();
+  }
+  SearchBudget budget;
+  constexpr double kFewest = 4;
+  constexpr double kMost = 200;
+  const Result<double> most = invocation.number("--max-limits", budget.limits, kFewest, kMost);
+  if (!most) {
+    return most.error();
+  }
+  budget.windows += static_cast<int>(*most) - budget.limits;
+  budget.limits = static_cast<int>(*most);
+  const ReferencedSearch search(
+      job->space.knob, job->space.max,
+      std::make_unique<LimitSearch>(job->space, job->asked.keep_percent, budget));
+  return run_search(invocation, *job, search);
+}
+
+// "150:480:10", or "200,250,300"; all limits of the card in steps if nothing is said.
+Result<std::vector<double>> read_limits(const Invocation& invocation, const LimitSpace& space) {
+  const auto given = invocation.get("--limits");
+  if (!given) {
+    return space.values();
+  }
+  std::string spaced = *given;
+  const bool is_range = spaced.find(':') != std::string::npos;
+  std::replace(spaced.begin(), spaced.end(), ':', ',');
+  Invocation values;
+  values.add("--limits", spaced);
+  Result<std::vector<double>> numbers = values.numbers("--limits", {});
+  if (!numbers || !is_range) {
+    return numbers;
+  }
+  if (numbers->size() != 3 || (*numbers)[2] <= 0 || (*numbers)[0] > (*numbers)[1]) {
+    return bad_input(fmt::format("--limits {}: needed LOW:HIGH:STEP or W,W,W", *given));
+  }
+  LimitSpace range{space.knob, (*numbers)[0], (*numbers)[1], (*numbers)[2]};
+  constexpr double kMost = 10000;
+  if ((range.max - range.min) / range.step > kMost) {
+    return bad_input(fmt::format("--limits {}: over {:g} limits", *given, kMost));
+  }
+  return range.values();
+}
+
+// Limits outside the card's range become its ends, once each, with a remark.
+std::vector<double> clamp_limits(std::vector<double> limits, const LimitSpace& space) {
+  std::vector<double> inside;
+  for (const double limit : limits) {
+    const double clamped = std::clamp(limit, space.min, space.max);
+    if (clamped != limit) {
+      remark(fmt::format("--limits: {:g} W is outside the card's {:g} to {:g} W; {:g} W is used",
+                         limit, space.min, space.max, clamped));
+    }
+    if (std::find(inside.begin(), inside.end(), clamped) == inside.end()) {
+      inside.push_back(clamped);
+    }
+  }
+  return inside;
+}
+
+Result<void> run_sweep(const Invocation& invocation) {
+  Result<Job> job = read_job(invocation);
+  if (!job) {
+    return job.error();
+  }
+  Result<std::vector<double>> limits = read_limits(invocation, job->space);
+  if (!limits) {
+    return limits.error();
+  }
+  constexpr double kMostRepeats = 1000;
+  const Result<double> repeats = invocation.number("--repeats", 1, 1, kMostRepeats);
+  if (!repeats) {
+    return repeats.error();
+  }
+  const std::string order = invocation.get("--order").value_or("interleaved");
+  std::vector<double> inside = clamp_limits(std::move(*limits), job->space);
+  if (order == "ascending") {
+    std::sort(inside.begin(), inside.end());
+  } else if (order == "descending" || order == "interleaved") {
+    std::sort(inside.rbegin(), inside.rend());
+  } else {
+    return bad_input(
+        fmt::format("--order {}: needed interleaved, ascending or descending", order));
+  }
+  const double top = *std::max_element(inside.begin(), inside.end());
+  auto list = std::make_unique<ListSearch>(job->space.knob, std::move(inside),
+                                           static_cast<int>(*repeats), order == "interleaved");
+  if (order != "interleaved") {
+    return run_search(invocation, *job, *list);
+  }
+  return run_search(invocation, *job,
+                    ReferencedSearch(job->space.knob, top, std::move(list)));
+}
+
+std::vector<Option> common_options() {
+  std::vector<Option> options = {
+      {"--device", "DEVICE",
+       "sim:rtx3090, the recorded study played back (the default), or sim:FILE.csv"},
+      {"--workload", "NAME", "what runs on it: study:train-fp32; a wrong name lists them all"},
+      {"--step", "WATTS", "step of the limits; default 10"},
+      {"--record", "FILE.jsonl", "write every window here as it ends (docs/record.md)"},
+      {"--resume", "", "go on with the record if it exists"},
+  };
+  for (const auto& more : {analysis_options(), output_options(), simulation_options()}) {
+    options.insert(options.end(), more.begin(), more.end());
+  }
+  return options;
+}
+
+}  // namespace
+
+bool interruption_is_asked() { return asked_to_stop != 0; }
+void ask_for_interruption() { asked_to_stop = 1; }
+
+Command tune_command() {
+  Command command;
+  command.name = "tune";
+  command.summary = "find the best limits in few windows";
+  command.description =
+      "Measures a workload under few power limits, each chosen by what is known so far, until "
+      "the limits that keep 80, 90 and 95 % of the speed and the one with the least energy are "
+      "found or the budget is spent; says \"not resolvable\" where the figures allow more than "
+      "one answer. The limit that was found at the start is put back on every way out.";
+  command.options = common_options();
+  command.options.push_back(
+      {"--max-limits", "N", "how many different limits may be measured; default 12"});
+  command.examples = {
+      {"halfwatt tune --workload study:train-amp-fp16 --record run.jsonl",
+       "the limits for one workload of the recorded study, every window kept"},
+      {"halfwatt tune --device sim:mine.csv --noise 0.5 --report mine.html",
+       "how well a search would do on a curve of your own, with more noise"},
+  };
+  command.run = run_tune;
+  return command;
+}
+
+Command sweep_command() {
+  Command command;
+  command.name = "sweep";
+  command.summary = "measure a grid of limits";
+  command.description =
+      "Measures every limit of a grid or list. The order is interleaved and the highest limit is "
+      "measured first, as every fifth window, and last, so that a card that warms up does not "
+      "look like one that likes low limits.";
+  command.options = common_options();
+  command.options.push_back(
+      {"--limits", "LIST", "LOW:HIGH:STEP or W,W,W; default: all the card takes"});
+  command.options.push_back({"--repeats", "N", "windows of each limit; default 1"});
+  command.options.push_back(
+      {"--order", "ORDER", "interleaved (the default), ascending or descending"});
+  command.examples = {
+      {"halfwatt sweep --workload study:inference-fp32 --limits 200:480:20 --format json",
+       "a grid, as a verdict for a script"},
+  };
+  command.run = run_sweep;
+  return command;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "tune/labels.h"
+#include "tune/pareto.h"
+#include "tune/series_notes.h"
+#include "tune/verdict.h"
+
+namespace halfwatt {
+namespace {
+
+// A sweep of a power limit is asked for 10 W; a coarser one can resolve its own steps at best.
+constexpr double kResolutionWatts = 10;
+
+double resolution(const Curve& curve, const Knob& knob) {
+  double smallest = 0;
+  for (std::size_t i = 1; i < curve.points.size(); ++i) {
+    const double gap = curve.points[i].x - curve.points[i - 1].x;
+    smallest = smallest == 0 ? gap : std::min(smallest, gap);
+  }
+  return knob.unit == "W" ? std::max(kResolutionWatts, smallest) : smallest;
+}
+
+NumericalState worst_state(const Series& series) {
+  NumericalState worst = NumericalState::unknown;
+  for (const Measurement& measured : series.measurements) {
+    worst = std::max(worst, measured.numerical_state);
+  }
+  return worst;
+}
+
+std::size_t peak_of(const Curve& curve, const std::optional<Plateau>& plateau) {
+  std::size_t peak = 0;
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    if (plateau && curve.points[i].x == plateau->from) {
+      return i;
+    }
+    if (curve.points[i].items_per_second > curve.points[peak].items_per_second) {
+      peak = i;
+    }
+  }
+  return peak;
+}
+
+SeriesVerdict judge(Series series, const AnalysisOptions& options) {
+  SeriesVerdict verdict;
+  verdict.series = std::move(series);
+  verdict.curve = build_curve(verdict.series, options.reference);
+  verdict.state = worst_state(verdict.series);
+  if (!verdict.curve.empty()) {
+    verdict.plateau = find_plateau(verdict.curve, verdict.series.knob.unit == "W");
+    verdict.knee = find_knee(verdict.curve);
+    verdict.peak = peak_of(verdict.curve, verdict.plateau);
+    verdict.least = least_energy(verdict.curve, verdict.series.knob);
+  }
+  return verdict;
+}
+
+// `own_per_common`: by how much the series' own 100 % is faster than the common one.
+std::vector<KeepVerdict> keep_shares(const SeriesVerdict& verdict,
+                                     const AnalysisOptions& options,
+                                     double own_per_common) {
+  std::vector<KeepVerdict> all;
+  if (verdict.curve.empty()) {
+    return all;
+  }
+  const Shares shares(verdict.curve);
+  const double step = resolution(verdict.curve, verdict.series.knob);
+  for (const double percent : options.keep_percent) {
+    KeepVerdict keep = shares.keep(percent / own_per_common, step);
+    keep.percent = percent;
+    keep.reached_percent *= own_per_common;
+    all.push_back(keep);
+  }
+  return all;
+}
+
+// Names what tells the series apart, and what they share.
+void name_series(Verdict& verdict) {
+  std::vector<std::string> keys;
+  for (const SeriesVerdict& each : verdict.series) {
+    for (const auto& [key, value] : each.series.labels) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+        keys.push_back(key);
+      }
+    }
+  }
+  std::vector<std::string> telling;
+  Labels common;
+  std::set<std::string> devices;
+  for (const SeriesVerdict& each : verdict.series) {
+    devices.insert(each.series.device);
+  }
+  for (const std::string& key : keys) {
+    const auto first = label(verdict.series.front().series.labels, key);
+    const bool same = std::all_of(
+        verdict.series.begin(), verdict.series.end(),
+        [&](const SeriesVerdict& each) { return label(each.series.labels, key) == first; });
+    if (same && first) {
+      common.emplace_back(key, *first);
+    } else {
+      telling.push_back(key);
+    }
+  }
+  verdict.common = text(common);
+  for (const SeriesVerdict& each : verdict.series) {
+    std::string name = devices.size() > 1 && !label(each.series.labels, "gpu") &&
+                               !label(each.series.labels, "device")
+                           ? each.series.device
+                           : "";
+    for (const std::string& key : telling) {
+      if (const auto value = label(each.series.labels, key)) {
+        name += (name.empty() ? "" : " ") + std::string(*value);
+      }
+    }
+    if (name.empty()) {
+      name = each.series.labels.empty() ? each.series.device : text(each.series.labels);
+    }
+    verdict.names.push_back(std::move(name));
+  }
+}
+
+std::vector<CardVerdict> judge_cards(const Verdict& verdict) {
+  std::vector<CardVerdict> cards;
+  std::vector<std::string> devices;
+  for (const SeriesVerdict& each : verdict.series) {
+    if (std::find(devices.begin(), devices.end(), each.series.device) == devices.end()) {
+      devices.push_back(each.series.device);
+    }
+  }
+  for (const std::string& device : devices) {
+    for (std::size_t share = 0; share < verdict.options.keep_percent.size(); ++share) {
+      CardVerdict card{device, verdict.options.keep_percent[share], std::nullopt, ""};
+      std::size_t on_card = 0;
+      bool reached = true;
+      for (std::size_t i = 0; i < verdict.series.size(); ++i) {
+        const SeriesVerdict& each = verdict.series[i];
+        if (each.series.device != device || each.series.knob.unit != "W" ||
+            !each.advisable()) {
+          continue;
+        }
+        ++on_card;
+        const auto limit = each.keep[share].limit;
+        if (!limit) {
+          reached = false;
+          card.binding_series = verdict.names[i];
+        } else if (reached && (!card.limit || *limit > *card.limit)) {
+          card.limit = limit;
+          card.binding_series = verdict.names[i];
+        }
+      }
+      if (!reached) {
+        card.limit.reset();
+      }
+      if (on_card >= 2) {
+        cards.push_back(std::move(card));
+      }
+    }
+  }
+  return cards;
+}
+
+Result<std::size_t> find_series(const Verdict& verdict, const std::string& name) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < verdict.series.size(); ++i) {
+    if (verdict.names[i] == name || text(verdict.series[i].series.labels) == name) {
+      found = i;
+    }
+  }
+  if (found) {
+    return *found;
+  }
+  return bad_input(fmt::format("--relative-to {}: no series of that name; there are: {}", name,
+                               fmt::join(verdict.names, ", ")));
+}
+
+Result<void> judge_shares(Verdict& verdict) {
+  std::optional<std::size_t> common;
+  if (!verdict.options.relative_to.empty()) {
+    const Result<std::size_t> found = find_series(verdict, verdict.options.relative_to);
+    if (!found) {
+      return found.error();
+    }
+    common = *found;
+    if (verdict.series[*common].curve.empty()) {
+      return bad_input(fmt::format("--relative-to {}: no window of that series counts",
+                                   verdict.options.relative_to));
+    }
+  }
+  for (SeriesVerdict& each : verdict.series) {
+    double own_per_common = 1;
+    if (common && !each.curve.empty()) {
+      const SeriesVerdict& base = verdict.series[*common];
+      if (!comparable(each, base)) {
+        each.notes.push_back(fmt::format(
+            "not comparable with {}: shares are of its own speed", verdict.names[*common]));
+      } else {
+        own_per_common = each.curve.points[each.curve.reference].items_per_second /
+                         base.curve.points[base.curve.reference].items_per_second;
+      }
+    }
+    each.keep = keep_shares(each, verdict.options, own_per_common);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool SeriesVerdict::advisable() const {
+  return !curve.empty() && state != NumericalState::dead && state != NumericalState::stalled;
+}
+
+double SeriesVerdict::items_per_step() const {
+  return series.measurements.empty() ? 1 : series.measurements.front().work.items_per_step;
+}
+
+std::string SeriesVerdict::unit() const {
+  return series.measurements.empty() ? "step" : series.measurements.front().work.unit;
+}
+
+Result<Verdict> analyze(std::vector<Series> series, const AnalysisOptions& options) {
+  if (series.empty()) {
+    return bad_input("nothing to analyze: no series in the input");
+  }
+  for (const double percent : options.keep_percent) {
+    if (!(percent > 0 && percent <= 100)) {
+      return bad_input(fmt::format("--keep {:g}: needed shares above 0 and up to 100", percent));
+    }
+  }
+  Verdict verdict;
+  verdict.options = options;
+  verdict.provenance = series.front().provenance;
+  for (Series& each : series) {
+    // A verdict is as good as its weakest input.
+    verdict.provenance = std::max(verdict.provenance, each.provenance);
+    verdict.series.push_back(judge(std::move(each), options));
+  }
+  name_series(verdict);
+  if (const Result<void> done = judge_shares(verdict); !done) {
+    return done.error();
+  }
+  for (SeriesVerdict& each : verdict.series) {
+    add_notes(each, options);
+  }
+  verdict.card = judge_cards(verdict);
+  verdict.pareto = pareto_groups(verdict.series);
+  return verdict;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "measure/series.h"
+
+namespace halfwatt {
+
+/// Which limit's speed is 100 %.
+enum class Reference {
+  top,     ///< the highest measured limit
+  preset,  ///< the limit the vendor ships, or the nearest measured one
+  peak,    ///< the limit with the highest speed
+};
+
+/// Relative deviation of one window before repeats say better, worth `kAssumedNoiseRepeats`
+/// repeat: quiet cards repeat to 0.1 to 0.2 %.
+inline constexpr double kAssumedNoise = 0.0015;
+inline constexpr double kAssumedNoiseRepeats = 1;
+
+/// All windows at one value of the knob, taken together.
+struct CurvePoint {
+  double x = 0;              ///< watts, or the knob's unit
+  Seconds step_time;         ///< median over the windows, drift taken out
+  double items_per_second = 0;
+  std::optional<double> low;   ///< 95 % interval of items_per_second
+  std::optional<double> high;
+  int windows = 0;
+  std::optional<double> joules_per_item;
+  std::optional<Watts> draw;   ///< mean power
+};
+
+/// A series as speed against the knob, ready to be judged.
+struct Curve {
+  std::vector<CurvePoint> points;  ///< ascending x; windows that must not count are left out
+  std::size_t reference = 0;       ///< index of the 100 % point
+  /// Relative deviation of one window's step time, from repeats; nullopt where nothing was
+  /// repeated, so that nothing is known about it.
+  std::optional<double> noise;
+  double drift_per_hour = 0;  ///< relative change of step time that was taken out
+  int windows = 0;
+  int rejected = 0;           ///< windows left out
+
+  bool empty() const { return points.empty(); }
+  double share(std::size_t i) const {
+    return points[i].items_per_second / points[reference].items_per_second;
+  }
+};
+
+/// Joins the windows of `series`. Slow drift is a straight line through the repeats of the
+/// reference limit (Theil and Sen's slope: one odd window does not tilt it).
+Curve build_curve(const Series& series, Reference reference);
+
+}  // namespace halfwatt

@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tune/verdict.h"
+
+namespace halfwatt {
+namespace {
+
+const CurvePoint* point_at(const SeriesVerdict& verdict, double x) {
+  for (const CurvePoint& point : verdict.curve.points) {
+    if (point.x == x) {
+      return &point;
+    }
+  }
+  return nullptr;
+}
+
+/// What one limit costs and saves against another.
+struct Trade {
+  double slower = 0;         // percent
+  double fewer_joules = 0;   // percent
+};
+
+std::optional<Trade> trade(const SeriesVerdict& verdict, double from, double to) {
+  const CurvePoint* before = point_at(verdict, from);
+  const CurvePoint* after = point_at(verdict, to);
+  if (before == nullptr || after == nullptr || !verdict.least) {
+    return std::nullopt;
+  }
+  const EnergyBasis basis = verdict.least->basis;
+  return Trade{
+      100 * (1 - after->items_per_second / before->items_per_second),
+      100 * (1 - joules_per_item(*after, basis) / joules_per_item(*before, basis))};
+}
+
+// The limit people run now: the vendor's where it was measured, else the reference.
+double today(const SeriesVerdict& verdict) {
+  if (verdict.series.limits && verdict.series.limits->preset) {
+    const double preset = verdict.series.limits->preset->value();
+    if (point_at(verdict, preset) != nullptr) {
+      return preset;
+    }
+  }
+  return verdict.curve.points[verdict.curve.reference].x;
+}
+
+std::string range(double low, double high) {
+  const auto whole = [](double x) { return static_cast<int>(std::lround(x)); };
+  return whole(low) == whole(high) ? fmt::format("{}", whole(low))
+                                   : fmt::format("{} to {}", whole(low), whole(high));
+}
+
+std::string speed_words(const std::vector<Trade>& trades) {
+  const auto [low, high] =
+      std::minmax_element(trades.begin(), trades.end(),
+                          [](const Trade& a, const Trade& b) { return a.slower < b.slower; });
+  if (std::lround(high->slower) <= 0) {
+    return "no slower";
+  }
+  return fmt::format("{} % slower", range(std::max(low->slower, 0.0), high->slower));
+}
+
+std::string energy_words(const std::vector<Trade>& trades, bool measured) {
+  const auto [low, high] = std::minmax_element(
+      trades.begin(), trades.end(),
+      [](const Trade& a, const Trade& b) { return a.fewer_joules < b.fewer_joules; });
+  const std::string amount = std::lround(high->fewer_joules) <= 0 && high->fewer_joules < 0.5
+                                 ? "no fewer joules"
+                                 : fmt::format("{} % fewer joules",
+                                               range(low->fewer_joules, high->fewer_joules));
+  return amount + (measured ? "" : " (limit x time, an estimate)");
+}
+
+std::string sentence_for(double from,
+                         double to,
+                         const Knob& knob,
+                         const std::vector<Trade>& trades,
+                         bool measured) {
+  return fmt::format("{} {} instead of {} {}: {}, {}.", number_text(to), knob.unit,
+                     number_text(from), knob.unit, speed_words(trades),
+                     energy_words(trades, measured));
+}
+
+// The highest share whose limit is below what people run now.
+std::string headline_of_one(const SeriesVerdict& verdict) {
+  const double from = today(verdict);
+  std::vector<KeepVerdict> keep = verdict.keep;
+  std::stable_sort(keep.begin(), keep.end(), [](const auto& a, const auto& b) {
+    return a.percent > b.percent;
+  });
+  for (const KeepVerdict& each : keep) {
+    if (!each.limit || *each.limit >= from || !each.resolvable) {
+      continue;
+    }
+    if (const auto found = trade(verdict, from, *each.limit)) {
+      return sentence_for(from, *each.limit, verdict.series.knob, {*found},
+                          verdict.least->basis == EnergyBasis::measured);
+    }
+  }
+  return fmt::format("No resolvable limit below {} {} keeps a share that was asked for.",
+                     number_text(from), verdict.series.knob.unit);
+}
+
+std::string headline_of_card(const Verdict& verdict) {
+  std::vector<const SeriesVerdict*> on_card;
+  for (const SeriesVerdict& each : verdict.series) {
+    if (each.advisable() && each.series.knob.unit == "W") {
+      on_card.push_back(&each);
+    }
+  }
+  const double from = today(*on_card.front());
+  const bool measured = std::all_of(on_card.begin(), on_card.end(), [](const auto* each) {
+    return each->least && each->least->basis == EnergyBasis::measured;
+  });
+  for (auto card = verdict.card.rbegin(); card != verdict.card.rend(); ++card) {
+    if (!card->limit || *card->limit >= from) {
+      continue;
+    }
+    std::vector<Trade> trades;
+    for (const SeriesVerdict* each : on_card) {
+      if (const auto found = trade(*each, from, *card->limit)) {
+        trades.push_back(*found);
+      }
+    }
+    if (trades.size() == on_card.size()) {
+      std::string sentence = sentence_for(from, *card->limit, on_card.front()->series.knob,
+                                          trades, measured);
+      sentence.pop_back();
+      return fmt::format("{}, over {} workloads.", sentence, trades.size());
+    }
+  }
+  return fmt::format("No one limit below {} W suits all {} workloads.", number_text(from),
+                     on_card.size());
+}
+
+}  // namespace
+
+std::string headline(const Verdict& verdict) {
+  const SeriesVerdict* only = nullptr;
+  std::size_t advisable = 0;
+  for (const SeriesVerdict& each : verdict.series) {
+    if (each.advisable()) {
+      only = &each;
+      ++advisable;
+    }
+  }
+  if (advisable == 0) {
+    return "Nothing can be advised: no series has a window that counts and a network that lives.";
+  }
+  if (advisable == 1) {
+    return headline_of_one(*only);
+  }
+  const bool one_card =
+      !verdict.card.empty() &&
+      std::all_of(verdict.card.begin(), verdict.card.end(), [&](const CardVerdict& card) {
+        return card.device == verdict.card.front().device;
+      });
+  if (one_card) {
+    return headline_of_card(verdict);
+  }
+  return fmt::format("{} series on several devices or knobs: one answer each, below.", advisable);
+}
+
+}  // namespace halfwatt

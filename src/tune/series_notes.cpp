@@ -1,0 +1,146 @@
+#include "tune/series_notes.h"
+
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace halfwatt {
+namespace {
+
+std::string with_unit(double x, const Knob& knob) {
+  return number_text(x) + (knob.unit.empty() ? "" : " " + knob.unit);
+}
+
+void note_state(SeriesVerdict& verdict) {
+  if (verdict.state == NumericalState::dead || verdict.state == NumericalState::stalled) {
+    verdict.notes.push_back(fmt::format("{}: its figures are not advised{}",
+                                        text(verdict.state),
+                                        verdict.series.remark.empty()
+                                            ? ""
+                                            : "; " + verdict.series.remark));
+  } else if (!verdict.series.remark.empty()) {
+    verdict.notes.push_back(verdict.series.remark);
+  }
+}
+
+void note_windows(SeriesVerdict& verdict) {
+  std::map<WindowNote, int> counts;
+  for (const Measurement& measured : verdict.series.measurements) {
+    for (const WindowNote note : measured.notes) {
+      ++counts[note];
+    }
+  }
+  for (const auto& [note, count] : counts) {
+    if (note != WindowNote::cap_not_binding) {
+      verdict.notes.push_back(fmt::format("{} window{}: {}", count, count == 1 ? "" : "s",
+                                          sentence(note)));
+    }
+  }
+  if (verdict.curve.empty()) {
+    verdict.notes.push_back("no window counts");
+  } else if (verdict.curve.points.size() == 1) {
+    verdict.notes.push_back("one point only: nothing to compare it with");
+  }
+}
+
+void note_drift(SeriesVerdict& verdict) {
+  constexpr double kWorthSaying = 0.005;  // an hour
+  if (std::abs(verdict.curve.drift_per_hour) > kWorthSaying) {
+    verdict.notes.push_back(fmt::format(
+        "the reference drifted by {:+.1f} % an hour; every window is corrected for it",
+        100 * verdict.curve.drift_per_hour));
+  }
+}
+
+void note_shape(SeriesVerdict& verdict) {
+  const Knob& knob = verdict.series.knob;
+  const Curve& curve = verdict.curve;
+  const std::vector<Descent> descents = find_descents(curve);
+  if (!descents.empty()) {
+    const Descent& worst = descents.front();
+    verdict.notes.push_back(fmt::format(
+        "not monotone: {} is {:.2g} % slower than {}{}", with_unit(worst.to, knob), worst.percent,
+        with_unit(worst.from, knob),
+        descents.size() > 1 ? fmt::format(", and {} more such pairs", descents.size() - 1) : ""));
+  }
+  for (const Outlier& outlier : find_outliers(curve)) {
+    verdict.notes.push_back(fmt::format("outlier: {} takes {:+.2g} % against its neighbours",
+                                        with_unit(outlier.x, knob), outlier.percent));
+  }
+  if (verdict.plateau) {
+    verdict.notes.push_back(fmt::format(
+        "the cap does not bind above {}: {}", with_unit(verdict.plateau->from, knob),
+        verdict.plateau->seen_in_draw ? "the card draws less" : "the speed stays the same"));
+  } else if (verdict.peak != curve.reference) {
+    const double gain = curve.share(verdict.peak) - 1;
+    constexpr double kWorthSaying = 0.001;
+    if (gain > kWorthSaying) {
+      verdict.notes.push_back(fmt::format(
+          "the reference is not the fastest: {} is {:.2g} % faster",
+          with_unit(curve.points[verdict.peak].x, knob), 100 * gain));
+    }
+  }
+}
+
+void note_shares(SeriesVerdict& verdict) {
+  const Knob& knob = verdict.series.knob;
+  for (const KeepVerdict& keep : verdict.keep) {
+    if (!keep.limit) {
+      verdict.notes.push_back(
+          fmt::format("{:g} %: no measured limit and all above it keep it", keep.percent));
+    } else if (keep.lower_limit) {
+      verdict.notes.push_back(fmt::format(
+          "{:g} %: {} reaches it too, but not all between it and {}: not resolvable",
+          keep.percent, with_unit(*keep.lower_limit, knob), with_unit(*keep.limit, knob)));
+    } else if (!keep.resolvable) {
+      verdict.notes.push_back(fmt::format("{:g} %: not resolvable, between {} and {}",
+                                          keep.percent, number_text(keep.interval->first),
+                                          with_unit(keep.interval->second, knob)));
+    } else if (keep.at_floor) {
+      verdict.notes.push_back(fmt::format("{:g} %: even the lowest measured, {}, keeps it",
+                                          keep.percent, with_unit(*keep.limit, knob)));
+    }
+  }
+}
+
+void note_energy(SeriesVerdict& verdict) {
+  if (!verdict.least) {
+    return;
+  }
+  const auto& points = verdict.curve.points;
+  if (points.size() > 1 && verdict.least->limit == points.front().x) {
+    verdict.notes.push_back("least energy is at the lowest measured limit: lower may be better");
+  }
+  if (points.front().joules_per_item && verdict.series.knob.unit == "W") {
+    int over = 0;
+    for (const CurvePoint& point : points) {
+      over += point.draw && point.draw->value() > point.x * 1.02 ? 1 : 0;
+    }
+    if (over > 0) {
+      verdict.notes.push_back(
+          fmt::format("the card drew over 2 % more than its limit at {} of {} limits", over,
+                      points.size()));
+    }
+  }
+}
+
+}  // namespace
+
+void add_notes(SeriesVerdict& verdict, const AnalysisOptions& options) {
+  note_state(verdict);
+  note_windows(verdict);
+  if (verdict.curve.empty()) {
+    return;
+  }
+  if (options.reference == Reference::preset &&
+      (!verdict.series.limits || !verdict.series.limits->preset)) {
+    verdict.notes.push_back("the preset limit is unknown: the highest measured one is 100 %");
+  }
+  note_drift(verdict);
+  note_shape(verdict);
+  note_shares(verdict);
+  note_energy(verdict);
+}
+
+}  // namespace halfwatt
