@@ -13,7 +13,7 @@ tune:
 	tools/install-packages build
 	cmake --preset release -DHALFWATT_TESTS=OFF
 	cmake --build build/release --target halfwatt
-	build/release/bin/halfwatt tune
+	build/release/bin/halfwatt study --report halfwatt-study.html
 
 test:
 	tools/install-packages build test

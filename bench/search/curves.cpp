@@ -1,9 +1,9 @@
 #include "search/curves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "base/rng.h"
 #include "tune/playback.h"
@@ -75,10 +75,12 @@ TrueCurve made_up_curve(std::uint64_t seed) {
   const auto power = [&](double clock) {
     return made.demand.value() * (fixed + linear * clock + cubic * clock * clock * clock);
   };
-  for (double limit = floor; limit <= top + 1; limit += kStep) {
+  const auto count = static_cast<int>(std::lround((top - floor) / kStep)) + 1;
+  for (int i = 0; i < count; ++i) {
+    const double limit = floor + i * kStep;
     double low = lowest_clock;
     double high = 1;
-    for (int i = 0; i < 60; ++i) {
+    for (int halving = 0; halving < 60; ++halving) {
       const double middle = (low + high) / 2;
       (power(middle) > limit ? high : low) = middle;
     }
@@ -86,7 +88,7 @@ TrueCurve made_up_curve(std::uint64_t seed) {
     const double idle = made.demand.value() * fixed;
     const double duty = std::clamp((limit - idle) / (power(lowest_clock) - idle), 0.2, 1.0);
     const double time = step_time * ((1 - memory) / clock + memory) / duty;
-    made.points.push_back({Watts(limit), Seconds(time * (1 + 0.001 * rng.normal()))});
+    made.points.push_back({Watts(limit), Seconds(time)});
   }
   return made;
 }

@@ -27,9 +27,9 @@ struct TrueCurve {
 /// The ten curves of the recorded RTX 3090 study.
 std::vector<TrueCurve> study_curves();
 
-/// A made-up card: clocks follow power by P = static + linear + cubic in the clock, a step has a
-/// part that scales with the clock and one that waits for memory, below the lowest clock the card
-/// idles in turns. Every limit is rough by 0.1 %.
+/// A made-up card: clocks follow power by P = static + linear + cubic in the clock, a step has
+/// a part that scales with the clock and one that waits for memory, below the lowest clock the
+/// card idles in turns. Every limit is rough by 0.1 %.
 TrueCurve made_up_curve(std::uint64_t seed);
 
 }  // namespace halfwatt::bench

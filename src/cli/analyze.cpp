@@ -1,9 +1,9 @@
 #include "cli/analyze.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <iterator>
-
-#include <fmt/format.h>
 
 #include "cli/output.h"
 #include "measure/record.h"
@@ -38,7 +38,7 @@ Result<Series> read_as_record(const std::filesystem::path& path, AnalysisOptions
                                  path.string(), record->header.reference));
   }
   asked.reference = *known;
-  return to_series(*record, path.filename().string());
+  return to_series(*record);
 }
 
 ImportOptions import_options(const Invocation& invocation) {
@@ -49,6 +49,12 @@ ImportOptions import_options(const Invocation& invocation) {
   options.labels = invocation.all("--label");
   options.ignore = invocation.all("--ignore");
   return options;
+}
+
+// The card, or the file where it does not name the card.
+std::string title_of(const Verdict& verdict) {
+  const Series& first = verdict.series.front().series;
+  return "Power limits: " + (first.device == "unknown" ? first.source : first.device);
 }
 
 Result<void> run(const Invocation& invocation) {
@@ -69,8 +75,8 @@ Result<void> run(const Invocation& invocation) {
       all.push_back(std::move(*series));
       continue;
     }
-    Result<Imported> imported = import_csv(std::filesystem::path(name),
-                                           import_options(invocation));
+    Result<Imported> imported =
+        import_csv(std::filesystem::path(name), import_options(invocation));
     if (!imported) {
       return imported.error();
     }
@@ -89,8 +95,7 @@ Result<void> run(const Invocation& invocation) {
   if (!verdict) {
     return verdict.error();
   }
-  return show(invocation, *verdict,
-              verdict_document(*verdict, "Power limits: " + verdict->series.front().series.device));
+  return show(invocation, *verdict, verdict_document(*verdict, title_of(*verdict)));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct Option {
   std::string_view name;   ///< "--keep"
   std::string_view value;  ///< what stands behind it in help: "LIST"
   std::string_view help;
-  bool repeats = false;    ///< may be given several times
+  bool repeats = false;  ///< may be given several times
 };
 
 /// What a user typed behind a command's name, checked against its table.
@@ -33,7 +33,10 @@ class Invocation {
 
   /// The value as a number within bounds, or `otherwise` if not given. Errors: bad input that
   /// names the flag.
-  Result<double> number(std::string_view option, double otherwise, double low, double high) const;
+  Result<double> number(std::string_view option,
+                        double otherwise,
+                        double low,
+                        double high) const;
   /// The value as numbers separated by commas.
   Result<std::vector<double>> numbers(std::string_view option,
                                       std::vector<double> otherwise) const;

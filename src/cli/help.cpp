@@ -6,7 +6,8 @@ namespace halfwatt {
 namespace {
 
 constexpr std::string_view kWhat =
-    "halfwatt finds the power limit, and later the precision, batch and placement, that give the "
+    "halfwatt finds the power limit, and later the precision, batch and placement, that give "
+    "the "
     "most work per watt, and proves it.";
 
 struct ExitStatus {
@@ -59,7 +60,8 @@ std::string left_column(const Option& option) {
 }
 
 std::string usage(const Command& command) {
-  return fmt::format("halfwatt {}{}{}", command.name, command.options.empty() ? "" : " [options]",
+  return fmt::format("halfwatt {}{}{}", command.name,
+                     command.options.empty() ? "" : " [options]",
                      command.arguments.empty() ? "" : fmt::format(" {}", command.arguments));
 }
 
@@ -94,8 +96,9 @@ std::string program_help() {
   for (const Command& command : commands()) {
     help += fmt::format("  {:<9} {}\n", command.name, command.summary);
   }
-  help += "\n  halfwatt alone says what this machine has and what to try next.\n"
-          "  halfwatt COMMAND --help tells more about a command.\n\nExit status:\n";
+  help +=
+      "\n  halfwatt alone says what this machine has and what to try next.\n"
+      "  halfwatt COMMAND --help tells more about a command.\n\nExit status:\n";
   for (const ExitStatus& each : kExitStatuses) {
     help += fmt::format("  {}  {}\n", each.status, each.meaning);
   }
@@ -105,8 +108,8 @@ std::string program_help() {
 std::string command_help(const Command& command) {
   constexpr std::size_t kWidth = 80;
   constexpr std::size_t kColumn = 26;
-  std::string help = fmt::format("Usage: {}\n\n{}", usage(command),
-                                 wrapped(command.description, kWidth, 0));
+  std::string help =
+      fmt::format("Usage: {}\n\n{}", usage(command), wrapped(command.description, kWidth, 0));
   if (!command.options.empty()) {
     help += "\nOptions:\n";
   }
@@ -116,7 +119,7 @@ std::string command_help(const Command& command) {
     if (left.size() + 1 < kColumn) {
       right.replace(0, left.size(), left);
     } else {
-      right = left + "\n" + right;
+      right.insert(0, left + "\n");
     }
     help += right;
   }

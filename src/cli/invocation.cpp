@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "cli/command.h"
 
@@ -41,7 +41,7 @@ Result<double> Invocation::number(std::string_view option,
   if (!given) {
     return otherwise;
   }
-  const Result<double> value = parse_number(option, *given);
+  Result<double> value = parse_number(option, *given);
   if (value && (*value < low || *value > high)) {
     return bad_input(
         fmt::format("{} {}: needed a number from {:g} to {:g}", option, *given, low, high));

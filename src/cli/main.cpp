@@ -1,9 +1,9 @@
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/help.h"

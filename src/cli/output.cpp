@@ -1,12 +1,12 @@
 #include "cli/output.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include "report/html.h"
 #include "report/terminal.h"
@@ -19,7 +19,8 @@ std::vector<Option> analysis_options() {
       {"--keep", "LIST",
        "shares of the reference speed to keep, in percent; the default is 80,90,95"},
       {"--reference", "WHICH",
-       "whose speed is 100 %: top, the highest measured limit (the default); default, the limit "
+       "whose speed is 100 %: top, the highest measured limit (the default); default, the "
+       "limit "
        "the vendor ships; max, the limit with the highest speed"},
       {"--relative-to", "SERIES",
        "take the reference speed of this series as 100 % for all that are comparable with it"},
@@ -95,9 +96,7 @@ Result<void> print(std::string_view text) {
   return {};
 }
 
-void remark(std::string_view text) {
-  fmt::print(stderr, "halfwatt: {}\n", text);
-}
+void remark(std::string_view text) { fmt::print(stderr, "halfwatt: {}\n", text); }
 
 std::string for_stdout(const Document& document) {
   TerminalStyle style;

@@ -1,10 +1,10 @@
 #include "cli/overview.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <optional>
-
-#include <fmt/format.h>
 
 namespace halfwatt {
 namespace {
@@ -64,8 +64,9 @@ std::string overview(const Machine& machine) {
     text += fmt::format("GPU: {}\n", gpu);
   }
   if (!machine.gpus.empty()) {
-    text += "This version does not drive real cards yet. It judges what you measured: a CSV file\n"
-            "with the columns power_limit_w and ms_per_batch, one row a limit.\n";
+    text +=
+        "This version does not drive real cards yet. It judges what you measured: a CSV file\n"
+        "with the columns power_limit_w and ms_per_batch, one row a limit.\n";
   }
   return text + fmt::format("Try next:  {}\n", next_command(machine));
 }

@@ -8,9 +8,9 @@ namespace halfwatt {
 
 /// What is there on this machine, as far as files tell without a driver call.
 struct Machine {
-  std::string cpu;                 ///< model name; empty: unknown
-  unsigned threads = 0;            ///< 0: unknown
-  std::vector<std::string> gpus;   ///< models of NVIDIA cards with a loaded driver
+  std::string cpu;                ///< model name; empty: unknown
+  unsigned threads = 0;           ///< 0: unknown
+  std::vector<std::string> gpus;  ///< models of NVIDIA cards with a loaded driver
 };
 
 /// Reads `root`/proc; `root` is "/" but in tests.

@@ -1,10 +1,10 @@
 #include "cli/parse.h"
 
-#include <algorithm>
-#include <deque>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <algorithm>
+#include <deque>
 
 namespace halfwatt {
 namespace {
@@ -88,9 +88,8 @@ Result<Typed> parse(const std::vector<std::string>& words) {
   }
   const Command* command = find_command(first);
   if (command == nullptr) {
-    return bad_input(
-        fmt::format("{}: not a command; there are {}; see halfwatt --help", first,
-                    command_names()));
+    return bad_input(fmt::format("{}: not a command; there are {}; see halfwatt --help", first,
+                                 command_names()));
   }
   const std::vector<std::string> rest(words.begin() + 1, words.end());
   const auto end_of_flags = std::find(rest.begin(), rest.end(), "--");

@@ -28,17 +28,19 @@ std::vector<Option> simulation_options() {
   return {
       {"--noise", "PERCENT", "simulated: deviation of one window's step time; default 0.1"},
       {"--drift", "PERCENT", "simulated: deviation of a slow drift of 5 minutes; default 0.1"},
-      {"--ramp", "PERCENT", "simulated: how much slower steps get as the case warms; default 0"},
+      {"--ramp", "PERCENT",
+       "simulated: how much slower steps get as the case warms; default 0"},
       {"--seed", "N", "simulated: seed of everything random; default 1"},
   };
 }
 
 Result<std::vector<RecordedSeries>> series_of(const DeviceId& device) {
   if (device.kind != DeviceId::Kind::simulated) {
-    return Error{ErrorKind::device,
-                 fmt::format("--device {}: this version measures simulated devices only; needed "
-                             "sim:rtx3090 or sim:FILE.csv (analyze reads what you recorded)",
-                             device.text())};
+    return Error{
+        ErrorKind::device,
+        fmt::format("--device {}: this version measures simulated devices only; needed "
+                    "sim:rtx3090 or sim:FILE.csv (analyze reads what you recorded)",
+                    device.text())};
   }
   if (device.name == "rtx3090") {
     return embedded_study();
@@ -81,10 +83,11 @@ Result<RecordedSeries> find_workload(const std::vector<RecordedSeries>& all,
       names += ", ...";
     }
   }
-  return bad_input(name ? fmt::format("--workload {}: there is none of that name; needed one of "
-                                      "{}",
-                                      *name, names)
-                        : fmt::format("--workload is missing; needed one of {}", names));
+  return bad_input(name
+                       ? fmt::format("--workload {}: there is none of that name; needed one of "
+                                     "{}",
+                                     *name, names)
+                       : fmt::format("--workload is missing; needed one of {}", names));
 }
 
 Result<std::unique_ptr<Simulation>> open_simulation(const Invocation& invocation,

@@ -1,9 +1,9 @@
 #include "cli/study.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
-
-#include <fmt/format.h>
 
 #include "cli/output.h"
 #include "cli/overview.h"
@@ -23,11 +23,13 @@ namespace {
 constexpr double kStep = 10;  // W: the study's grid
 constexpr std::uint64_t kSeed = 1;
 
-const Claim* claim_about(const std::vector<Claim>& claims, const Labels& labels, double percent) {
+const Claim* claim_about(const std::vector<Claim>& claims,
+                         const Labels& labels,
+                         double percent) {
   for (const Claim& claim : claims) {
-    const bool same = std::all_of(claim.labels.begin(), claim.labels.end(), [&](const auto& each) {
-      return label(labels, each.first) == each.second;
-    });
+    const bool same =
+        std::all_of(claim.labels.begin(), claim.labels.end(),
+                    [&](const auto& each) { return label(labels, each.first) == each.second; });
     if (same && claim.percent == percent) {
       return &claim;
     }
@@ -39,7 +41,8 @@ const Claim* claim_about(const std::vector<Claim>& claims, const Labels& labels,
 void add_claims(Document& document, const Verdict& verdict, const std::vector<Claim>& claims) {
   Table table;
   table.caption = "Where the published article disagrees with its own data (W)";
-  table.columns = {{"series", false}, {"share"}, {"data"}, {"article"}, {"kept at the article's"}};
+  table.columns = {
+      {"series", false}, {"share"}, {"data"}, {"article"}, {"kept at the article's"}};
   std::size_t compared = 0;
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
     const SeriesVerdict& each = verdict.series[i];
@@ -74,7 +77,8 @@ void add_claims(Document& document, const Verdict& verdict, const std::vector<Cl
 }
 
 Result<std::vector<Measurement>> play(const RecordedSeries& series) {
-  Simulation simulation({DeviceId::Kind::simulated, "rtx3090"}, series, usual_disturbance(), kSeed);
+  Simulation simulation({DeviceId::Kind::simulated, "rtx3090"}, series, usual_disturbance(),
+                        kSeed);
   Result<LimitGuard> guard = LimitGuard::hold(simulation.limit);
   if (!guard) {
     return guard.error();
@@ -87,7 +91,8 @@ Result<std::vector<Measurement>> play(const RecordedSeries& series) {
   Tuner tuner({simulation.clock, simulation.card, simulation.workload, &*guard}, MeterRules{},
               [] { return false; });
   std::vector<Measurement> measured;
-  const Result<void> done = tuner.run(search, measured, [](const auto&) { return Result<void>(); });
+  const Result<void> done =
+      tuner.run(search, measured, [](const auto&) { return Result<void>(); });
   if (!done) {
     return done.error();
   }
@@ -115,8 +120,8 @@ std::vector<Cell> search_row(const SeriesVerdict& recorded,
 Result<void> add_search(Document& document, const Verdict& verdict) {
   Table table;
   table.caption = "The search, on the study played back by a simulated card with noise (W)";
-  table.columns = {{"series", false}, {"limits"}, {"windows"}, {"80 %"}, {"90 %"}, {"95 %"},
-                   {"least J"}};
+  table.columns = {{"series", false}, {"limits"}, {"windows"}, {"80 %"},
+                   {"90 %"},          {"95 %"},   {"least J"}};
   const Result<std::vector<RecordedSeries>> all = embedded_study();
   if (!all) {
     return all.error();
@@ -129,7 +134,11 @@ Result<void> add_search(Document& document, const Verdict& verdict) {
     if (!verdict.series[i].advisable()) {
       table.rows.push_back({{verdict.names[i], Emphasis::struck},
                             {"dead: not run", Emphasis::bad},
-                            {"-"}, {"-"}, {"-"}, {"-"}, {"-"}});
+                            {"-"},
+                            {"-"},
+                            {"-"},
+                            {"-"},
+                            {"-"}});
       continue;
     }
     Result<std::vector<Measurement>> measured = play((*all)[i]);
@@ -145,11 +154,13 @@ Result<void> add_search(Document& document, const Verdict& verdict) {
     if (!found) {
       return found.error();
     }
-    table.rows.push_back(search_row(verdict.series[i], verdict.names[i], found->series.front()));
+    table.rows.push_back(
+        search_row(verdict.series[i], verdict.names[i], found->series.front()));
   }
   document.blocks.push_back(std::move(table));
   document.blocks.push_back(Paragraph{
-      "The study measured 34 limits a series; a limit may be off by one step of 10 W where noise "
+      "The study measured 34 limits a series; a limit may be off by one step of 10 W where "
+      "noise "
       "hides the difference. Power, heat and noise of the simulated card are invented.",
       Emphasis::faint});
   return {};
@@ -170,9 +181,8 @@ Result<Document> study_document(const Verdict& verdict) {
   }
   // Behind the tables of the verdict, before its first chart.
   const auto first_chart =
-      std::find_if(document.blocks.begin(), document.blocks.end(), [](const Block& block) {
-        return std::holds_alternative<Chart>(block);
-      });
+      std::find_if(document.blocks.begin(), document.blocks.end(),
+                   [](const Block& block) { return std::holds_alternative<Chart>(block); });
   document.blocks.insert(first_chart, extra.blocks.begin(), extra.blocks.end());
   return document;
 }
@@ -211,8 +221,10 @@ Command study_command() {
   command.description =
       "Works out, from a real recorded study that is part of the program, which power limits "
       "keep 80, 90 and 95 % of the speed, which costs the least energy, which rows cannot be "
-      "trusted and where the published article disagrees with its own data; then plays the study "
-      "back on a simulated card and shows how few limits the search needs. Writes to no device.";
+      "trusted and where the published article disagrees with its own data; then plays the "
+      "study "
+      "back on a simulated card and shows how few limits the search needs. Writes to no "
+      "device.";
   command.options = output_options();
   command.examples = {{"halfwatt study --report study.html", "tables here, charts on a page"}};
   command.run = run;

@@ -1,11 +1,11 @@
 #include "cli/sweep.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <iostream>
-
-#include <fmt/format.h>
 
 #include "cli/output.h"
 #include "cli/simulation.h"
@@ -28,6 +28,7 @@ struct Job {
   std::unique_ptr<Simulation> simulation;
   LimitSpace space;
   AnalysisOptions asked;
+  std::vector<double> clamped;  ///< limits that stand for ones outside the card's range
 };
 
 Result<Job> read_job(const Invocation& invocation) {
@@ -61,8 +62,8 @@ Result<Job> read_job(const Invocation& invocation) {
   job.simulation = std::move(*simulation);
   const LimitRange limits = *job.simulation->card.info().limits;
   constexpr double kFinestStep = 1;
-  const Result<double> step = invocation.number("--step", kUsualStep, kFinestStep,
-                                                (limits.max - limits.min).value());
+  const Result<double> step =
+      invocation.number("--step", kUsualStep, kFinestStep, (limits.max - limits.min).value());
   if (!step) {
     return step.error();
   }
@@ -124,16 +125,17 @@ Result<void> measure(Job& job, const Search& search, RecordFile& file) {
   }
   const SteadyClock wall;
   ProgressLine progress(wall, std::cerr, stderr_progress_style());
-  Tuner tuner({simulation.clock, simulation.card, simulation.workload, &*guard}, MeterRules{},
-              interruption_is_asked);
+  Tuner tuner({simulation.clock, simulation.card, simulation.workload, &*guard, job.clamped},
+              MeterRules{}, interruption_is_asked);
   const auto tell = [&](const Measurement& latest) -> Result<void> {
     progress.update({static_cast<double>(file.measured.size()),
                      static_cast<double>(search.expected_windows()), text(latest.setting)});
     if (latest.numerical_state == NumericalState::dead) {
-      return Error{ErrorKind::workload,
-                   fmt::format("{}: the network is dead (its numbers are not finite): no figure "
-                               "of it counts",
-                               simulation.workload.info().name)};
+      return Error{
+          ErrorKind::workload,
+          fmt::format("{}: the network is dead (its numbers are not finite): no figure "
+                      "of it counts",
+                      simulation.workload.info().name)};
     }
     return file.writer ? file.writer->append(latest) : Result<void>();
   };
@@ -157,7 +159,7 @@ Result<void> run_search(const Invocation& invocation, Job& job, const Search& se
   }
   // The same path as reading the record again, so that both give the same bytes.
   const Record record{header, std::move(file->measured), false};
-  const Result<Verdict> verdict = analyze({to_series(record, "")}, job.asked);
+  const Result<Verdict> verdict = analyze({to_series(record)}, job.asked);
   if (!verdict) {
     return verdict.error();
   }
@@ -212,13 +214,16 @@ Result<std::vector<double>> read_limits(const Invocation& invocation, const Limi
 }
 
 // Limits outside the card's range become its ends, once each, with a remark.
-std::vector<double> clamp_limits(std::vector<double> limits, const LimitSpace& space) {
+std::vector<double> clamp_limits(const std::vector<double>& limits, Job& job) {
+  const LimitSpace& space = job.space;
   std::vector<double> inside;
   for (const double limit : limits) {
     const double clamped = std::clamp(limit, space.min, space.max);
     if (clamped != limit) {
-      remark(fmt::format("--limits: {:g} W is outside the card's {:g} to {:g} W; {:g} W is used",
-                         limit, space.min, space.max, clamped));
+      remark(
+          fmt::format("--limits: {:g} W is outside the card's {:g} to {:g} W; {:g} W is used",
+                      limit, space.min, space.max, clamped));
+      job.clamped.push_back(clamped);
     }
     if (std::find(inside.begin(), inside.end(), clamped) == inside.end()) {
       inside.push_back(clamped);
@@ -242,7 +247,7 @@ Result<void> run_sweep(const Invocation& invocation) {
     return repeats.error();
   }
   const std::string order = invocation.get("--order").value_or("interleaved");
-  std::vector<double> inside = clamp_limits(std::move(*limits), job->space);
+  std::vector<double> inside = clamp_limits(*limits, *job);
   if (order == "ascending") {
     std::sort(inside.begin(), inside.end());
   } else if (order == "descending" || order == "interleaved") {
@@ -257,8 +262,7 @@ Result<void> run_sweep(const Invocation& invocation) {
   if (order != "interleaved") {
     return run_search(invocation, *job, *list);
   }
-  return run_search(invocation, *job,
-                    ReferencedSearch(job->space.knob, top, std::move(list)));
+  return run_search(invocation, *job, ReferencedSearch(job->space.knob, top, std::move(list)));
 }
 
 std::vector<Option> common_options() {
@@ -308,7 +312,8 @@ Command sweep_command() {
   command.name = "sweep";
   command.summary = "measure a grid of limits";
   command.description =
-      "Measures every limit of a grid or list. The order is interleaved and the highest limit is "
+      "Measures every limit of a grid or list. The order is interleaved and the highest limit "
+      "is "
       "measured first, as every fifth window, and last, so that a card that warms up does not "
       "look like one that likes low limits.";
   command.options = common_options();
@@ -318,7 +323,7 @@ Command sweep_command() {
   command.options.push_back(
       {"--order", "ORDER", "interleaved (the default), ascending or descending"});
   command.examples = {
-      {"halfwatt sweep --workload study:inference-fp32 --limits 200:480:20 --format json",
+      {"halfwatt sweep --workload study:train-fp32 --limits 200:480:20 --format json",
        "a grid, as a verdict for a script"},
   };
   command.run = run_sweep;

@@ -23,7 +23,8 @@ struct DeviceInfo {
   DeviceId id;
   std::string name;
   std::optional<LimitRange> limits;  ///< absent where the device has no power limit
-  std::optional<Seconds> energy_tick;  ///< how often its energy counter moves; absent without one
+  std::optional<Seconds>
+      energy_tick;  ///< how often its energy counter moves; absent without one
   std::optional<double> energy_error;  ///< relative, of absolute joules
   bool simulated = false;
 };

@@ -1,9 +1,9 @@
 #include "device/simulated.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 namespace halfwatt {
 
@@ -11,8 +11,12 @@ SimulatedCard::SimulatedCard(DeviceId id,
                              CardModel model,
                              const Clock& clock,
                              std::vector<Fault> faults)
-    : info_{std::move(id), model.name, model.limits, model.energy_tick,
-            std::abs(1 - model.meter_gain), true},
+    : info_{std::move(id),
+            model.name,
+            model.limits,
+            model.energy_tick,
+            std::abs(1 - model.meter_gain),
+            true},
       model_(std::move(model)),
       clock_(&clock),
       faults_(std::move(faults)),
@@ -45,29 +49,47 @@ Celsius SimulatedCard::temperature_after(Seconds elapsed) const {
   return Celsius(target + (temperature_.value() - target) * left);
 }
 
-// Brings the state to now. Draw is constant in between, so the counter's value at its last tick
-// follows from a straight line.
+// Brings the state to now, with a halt wherever a fault begins or ends: nothing else changes on
+// its own, so it does not matter how often anybody reads.
 void SimulatedCard::advance() {
   const Seconds now = clock_->now();
-  const Seconds elapsed = now - since_;
-  if (elapsed > Seconds(0)) {
-    const Watts shown = draw() * model_.meter_gain;
-    const Seconds last_tick(std::floor(now / model_.energy_tick) * model_.energy_tick.value());
-    if (last_tick >= since_) {
-      metered_at_tick_ = metered_ + shown * (last_tick - since_);
+  strike();
+  while (since_ < now) {
+    Seconds until = now;
+    for (const Fault& fault : faults_) {
+      for (const Seconds edge : {fault.from, fault.to}) {
+        until = edge > since_ && edge < until ? edge : until;
+      }
     }
-    metered_ += shown * elapsed;
-    temperature_ = temperature_after(elapsed);
-    if (demand_ && *demand_ > limit_) {
-      capped_ += elapsed;
-    }
-    if (throttles()) {
-      throttled_ += elapsed;
-    }
-    since_ = now;
+    pass(until);
+    strike();
   }
+}
+
+// Draw is constant until then, so the counter's value at its last tick follows from a straight
+// line.
+void SimulatedCard::pass(Seconds until) {
+  const Seconds elapsed = until - since_;
+  const Watts shown = draw() * model_.meter_gain;
+  const Seconds last_tick(std::floor(until / model_.energy_tick) * model_.energy_tick.value());
+  if (last_tick >= since_) {
+    metered_at_tick_ = metered_ + shown * (last_tick - since_);
+  }
+  metered_ += shown * elapsed;
+  temperature_ = temperature_after(elapsed);
+  if (demand_ && *demand_ > limit_) {
+    capped_ += elapsed;
+  }
+  if (throttles()) {
+    throttled_ += elapsed;
+  }
+  since_ = until;
+}
+
+// What a fault does once, when it begins.
+void SimulatedCard::strike() {
   for (std::size_t i = 0; i < faults_.size(); ++i) {
-    if (fired_[i] || now < faults_[i].from) {
+    if (fired_[i] || since_ < faults_[i].from) {
       continue;
     }
     fired_[i] = true;
@@ -80,11 +102,15 @@ void SimulatedCard::advance() {
   }
 }
 
+Error SimulatedCard::no_answer() const {
+  return {ErrorKind::device,
+          fmt::format("{}: the card does not answer any more", info_.id.text())};
+}
+
 Result<Sample> SimulatedCard::read() {
   advance();
-  if (active(Fault::Kind::lost) != nullptr) {
-    return Error{ErrorKind::device,
-                 fmt::format("{}: the card does not answer any more", info_.id.text())};
+  if (lost()) {
+    return no_answer();
   }
   Sample sample;
   sample[SignalId::power] = draw().value() * model_.meter_gain;
@@ -99,7 +125,7 @@ Result<Sample> SimulatedCard::read() {
 
 std::optional<Joules> SimulatedCard::energy() {
   advance();
-  return metered_at_tick_;
+  return lost() ? std::nullopt : std::optional(metered_at_tick_);
 }
 
 Watts SimulatedCard::limit() {
@@ -109,11 +135,14 @@ Watts SimulatedCard::limit() {
 
 Result<void> SimulatedCard::set_limit(Watts limit) {
   advance();
+  if (lost()) {
+    return no_answer();
+  }
   if (active(Fault::Kind::set_refused) != nullptr) {
     return Error{ErrorKind::device,
                  fmt::format("{}: no permission to set the power limit", info_.id.text())};
   }
-  if (limit < model_.limits.min || limit > model_.limits.max) {
+  if (!(limit >= model_.limits.min && limit <= model_.limits.max)) {  // NaN is outside, too
     return bad_input(fmt::format("{}: {:g} W is outside the card's {:g} to {:g} W",
                                  info_.id.text(), limit.value(), model_.limits.min.value(),
                                  model_.limits.max.value()));

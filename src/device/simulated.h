@@ -13,11 +13,11 @@ struct CardModel {
   std::string name = "simulated card";
   LimitRange limits{Watts(150), Watts(480), Watts(390)};
   Watts idle{30};
-  double meter_gain = 0.97;         ///< what the meters show of the true power
-  Seconds energy_tick{0.1};         ///< as measured on Ampere, Ada and Hopper cards
+  double meter_gain = 0.97;  ///< what the meters show of the true power
+  Seconds energy_tick{0.1};  ///< as measured on Ampere, Ada and Hopper cards
   Celsius ambient{25};
-  double kelvin_per_watt = 0.125;   ///< 350 W end at 69 C
-  Seconds thermal_time{20};         ///< time constant of the heat sink
+  double kelvin_per_watt = 0.125;  ///< 350 W end at 69 C
+  Seconds thermal_time{20};        ///< time constant of the heat sink
 };
 
 /// A scripted misfortune between two times; tests use them to prove the rejection rules.
@@ -30,7 +30,7 @@ struct Fault {
     thermal_throttle,  ///< steps take 1 + `amount` times as long, and the card says why
     heating,           ///< ambient temperature is `amount` kelvin higher
     foreign_process,
-    lost,
+    lost,  ///< every call that can fail does, and the energy counter is gone
   };
   Kind kind = Kind::set_refused;
   Seconds from{0};
@@ -43,7 +43,10 @@ struct Fault {
 /// of virtual time cost nothing.
 class SimulatedCard final : public Device {
  public:
-  SimulatedCard(DeviceId id, CardModel model, const Clock& clock, std::vector<Fault> faults = {});
+  SimulatedCard(DeviceId id,
+                CardModel model,
+                const Clock& clock,
+                std::vector<Fault> faults = {});
 
   const DeviceInfo& info() const override { return info_; }
   Result<Sample> read() override;
@@ -51,7 +54,8 @@ class SimulatedCard final : public Device {
 
   /// The limit in force. For guard/ and for the load that runs on the card.
   Watts limit();
-  /// Sets the limit; refused outside the range and under the fault set_refused. For guard/ only.
+  /// Sets the limit; refused outside the range and under the fault set_refused. For guard/
+  /// only.
   Result<void> set_limit(Watts limit);
   /// What the running load would draw without a limit; nullopt for an idle card.
   void set_demand(std::optional<Watts> demand);
@@ -61,10 +65,14 @@ class SimulatedCard final : public Device {
 
  private:
   const Fault* active(Fault::Kind kind) const;
+  bool lost() const { return active(Fault::Kind::lost) != nullptr; }
   bool throttles() const { return active(Fault::Kind::thermal_throttle) != nullptr; }
   Watts draw() const;
   Celsius temperature_after(Seconds elapsed) const;
+  Error no_answer() const;
   void advance();
+  void pass(Seconds until);
+  void strike();
 
   DeviceInfo info_;
   CardModel model_;

@@ -1,9 +1,9 @@
 #include "guard/limit_guard.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdio>
-
-#include <fmt/format.h>
 
 namespace halfwatt {
 namespace {
@@ -11,6 +11,14 @@ namespace {
 constexpr Watts kRounding{0.5};
 bool same(Watts a, Watts b) { return std::abs((a - b).value()) <= kRounding.value(); }
 }  // namespace
+
+Result<Watts> SimulatedLimit::read() {
+  const Result<Sample> sample = card_->read();
+  if (!sample) {
+    return sample.error();
+  }
+  return Watts(*(*sample)[SignalId::requested_limit]);
+}
 
 Result<LimitGuard> LimitGuard::hold(LimitControl& control) {
   const Result<Watts> found = control.read();
@@ -21,12 +29,16 @@ Result<LimitGuard> LimitGuard::hold(LimitControl& control) {
 }
 
 LimitGuard::LimitGuard(LimitGuard&& other) noexcept
-    : control_(other.control_), found_(other.found_), changed_(other.changed_) {
+    : control_(other.control_),
+      found_(other.found_),
+      changed_(other.changed_),
+      failure_was_told_(other.failure_was_told_) {
   other.changed_ = false;
 }
 
 LimitGuard::~LimitGuard() {
-  if (const Result<void> done = restore(); !done) {
+  const bool told = failure_was_told_;
+  if (const Result<void> done = restore(); !done && !told) {
     std::fprintf(stderr, "halfwatt: %s\n", done.error().message.c_str());
   }
 }
@@ -45,15 +57,17 @@ Result<void> LimitGuard::restore() {
   }
   const Result<void> done = control_->write(found_);
   const Result<Watts> now = control_->read();
-  if (done && now && same(*now, found_)) {
+  // What counts is the limit in force: where nobody may set one, none was changed either.
+  if (now && same(*now, found_)) {
     changed_ = false;
     return {};
   }
-  return Error{ErrorKind::not_restored,
-               fmt::format("the power limit could not be put back to {:g} W: {}", found_.value(),
-                           !done ? done.error().message
-                                 : now ? fmt::format("the card says {:g} W", now->value())
-                                       : now.error().message)};
+  return Error{
+      ErrorKind::not_restored,
+      fmt::format("the power limit could not be put back to {:g} W: {}", found_.value(),
+                  !done ? done.error().message
+                  : now ? fmt::format("the card says {:g} W", now->value())
+                        : now.error().message)};
 }
 
 }  // namespace halfwatt

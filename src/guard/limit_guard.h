@@ -21,7 +21,7 @@ class LimitControl {
 class SimulatedLimit final : public LimitControl {
  public:
   explicit SimulatedLimit(SimulatedCard& card) : card_(&card) {}
-  Result<Watts> read() override { return card_->limit(); }
+  Result<Watts> read() override;
   Result<void> write(Watts limit) override { return card_->set_limit(limit); }
 
  private:
@@ -49,6 +49,7 @@ class LimitGuard {
   LimitControl* control_;
   Watts found_;
   bool changed_ = false;
+  bool failure_was_told_ = false;  ///< restore() failed: whoever called it has the message
 };
 
 }  // namespace halfwatt

@@ -9,9 +9,9 @@ namespace halfwatt {
 
 /// Where a figure in joules comes from, best first.
 enum class EnergyMethod {
-  counter,          ///< difference of the card's energy counter between two of its ticks
-  power_integral,   ///< integral of sampled power
-  average_power,    ///< a power somebody averaged, times time
+  counter,         ///< difference of the card's energy counter between two of its ticks
+  power_integral,  ///< integral of sampled power
+  average_power,   ///< a power somebody averaged, times time
   none,
 };
 

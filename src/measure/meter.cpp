@@ -25,7 +25,7 @@ Result<Observation> Meter::observe() {
     return sample.error();
   }
   return Observation{clock_->now(), workload_->work_done(), device_->energy(),
-                     std::move(*sample)};
+                     *sample};
 }
 
 Result<bool> Meter::settle(const SettlingRules& rules) {
@@ -66,8 +66,8 @@ Result<Measurement> Meter::measure(const Setting& setting, std::optional<Watts> 
   measured.started = measured.started - begun_;
   measured.work.unit = workload_->info().unit;
   measured.work.items_per_step = workload_->info().items_per_step;
-  measured.energy.relative_error = measured.energy.value ? device_->info().energy_error
-                                                         : std::nullopt;
+  measured.energy.relative_error =
+      measured.energy.value ? device_->info().energy_error : std::nullopt;
   measured.numerical_state = workload_->numerical_state();
   if (!*settled) {
     measured.notes.push_back(WindowNote::never_settled);

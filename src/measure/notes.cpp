@@ -13,18 +13,22 @@ struct Row {
 };
 
 constexpr std::array kNotes = {
-    Row{WindowNote::clamped, "clamped", "the limit asked for is outside the card's range; the nearest it takes was used",
+    Row{WindowNote::clamped, "clamped",
+        "the limit asked for is outside the card's range; the nearest it takes was used",
         false},
-    Row{WindowNote::not_enforced, "not-enforced", "the card enforces another limit than the one set", true},
-    Row{WindowNote::limit_reverted, "limit-reverted", "somebody else changed the limit during the window", true},
+    Row{WindowNote::not_enforced, "not-enforced",
+        "the card enforces another limit than the one set", true},
+    Row{WindowNote::limit_reverted, "limit-reverted",
+        "somebody else changed the limit during the window", true},
     Row{WindowNote::never_settled, "never-settled",
         "speed or temperature was still moving when the window began", false},
     Row{WindowNote::thermal_throttle, "thermal-throttle",
         "heat, the power brake or a board limit slowed the card", true},
-    Row{WindowNote::temperature_drift, "temperature-drift", "the card's temperature moved by more than 3 C",
-        true},
+    Row{WindowNote::temperature_drift, "temperature-drift",
+        "the card's temperature moved by more than 3 C", true},
     Row{WindowNote::foreign_process, "foreign-process", "another process used the card", true},
-    Row{WindowNote::counter_reset, "counter-reset", "the energy counter went back: the joules are void", true},
+    Row{WindowNote::counter_reset, "counter-reset",
+        "the energy counter went back: the joules are void", true},
     Row{WindowNote::energy_disagrees, "energy-disagrees",
         "the energy counter and the sampled power differ by more than 5 %", true},
     Row{WindowNote::unsteady, "unsteady", "step times vary by more than 10 %", true},
@@ -32,7 +36,8 @@ constexpr std::array kNotes = {
         "the card never drew as much as the limit allows", false},
     Row{WindowNote::rejected_too_often, "rejected-too-often",
         "every repeat of this window was rejected; the last one is kept and not used", true},
-    Row{WindowNote::no_progress, "no-progress", "the workload did no step under this setting", true},
+    Row{WindowNote::no_progress, "no-progress", "the workload did no step under this setting",
+        true},
     Row{WindowNote::lost_device, "lost-device", "the device stopped answering", true},
 };
 

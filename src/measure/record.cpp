@@ -1,22 +1,23 @@
 #include "measure/record.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "measure/record_json.h"
 
 namespace halfwatt {
 namespace {
 
-constexpr std::size_t kLongestLine = 1U << 20U;   // a window's line is below 2 KiB
+// A window's line is below 2 KiB, and a header's a little longer than the measured command.
+constexpr std::size_t kLongestLine = 1U << 20U;
 constexpr std::uintmax_t kLargestFile = 256U << 20U;
 
 Error cannot(std::string_view what, const std::filesystem::path& path, int why) {
@@ -33,9 +34,59 @@ void sync_folder(const std::filesystem::path& path) {
   }
 }
 
+Result<std::string> read_text(const std::filesystem::path& path) {
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(path, failed);
+  if (failed) {
+    return cannot("read", path, failed.value());
+  }
+  if (size > kLargestFile) {
+    return bad_input(fmt::format("{}: the file has {} MiB; no record has over {} MiB",
+                                 path.string(), size >> 20U, kLargestFile >> 20U));
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return cannot("read", path, errno);
+  }
+  return std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::string names(const std::vector<Knob>& knobs) {
+  std::string joined;
+  for (const Knob& knob : knobs) {
+    joined += (joined.empty() ? "" : ", ") + knob.name;
+    joined += knob.unit.empty() ? "" : fmt::format(" in {}", knob.unit);
+  }
+  return joined;
+}
+
+std::string text(const std::optional<LimitRange>& limits) {
+  if (!limits) {
+    return "unknown";
+  }
+  const std::string range =
+      fmt::format("{:g} to {:g} W", limits->min.value(), limits->max.value());
+  return limits->preset ? fmt::format("{}, preset {:g} W", range, limits->preset->value())
+                        : range;
+}
+
+// Commands can be long; the first word that is another one says it.
+std::string difference(const std::vector<std::string>& found,
+                       const std::vector<std::string>& wanted) {
+  const auto word = [](const std::vector<std::string>& command, std::size_t at) {
+    return at < command.size() ? in_quotes(command[at]) : "missing";
+  };
+  std::size_t at = 0;
+  while (at < found.size() && at < wanted.size() && found[at] == wanted[at]) {
+    ++at;
+  }
+  return fmt::format("word {} of its command is {}, not {}", at + 1, word(found, at),
+                     word(wanted, at));
+}
+
 std::string difference(const RecordHeader& found, const RecordHeader& wanted) {
-  const auto differ = [](std::string_view what, std::string_view a, std::string_view b) {
-    return fmt::format("its {} is '{}', not '{}'", what, a, b);
+  const auto differ = [](std::string_view what, const std::string& a, const std::string& b) {
+    return fmt::format("its {} is {}, not {}", what, in_quotes(a), in_quotes(b));
   };
   if (found.device_id != wanted.device_id) {
     return differ("device", found.device_id, wanted.device_id);
@@ -44,23 +95,39 @@ std::string difference(const RecordHeader& found, const RecordHeader& wanted) {
     return differ("workload", found.workload, wanted.workload);
   }
   if (found.command != wanted.command) {
-    return differ("command", fmt::format("{}", fmt::join(found.command, " ")),
-                  fmt::format("{}", fmt::join(wanted.command, " ")));
+    return difference(found.command, wanted.command);
   }
   if (found.knobs != wanted.knobs) {
-    return "its knobs are others";
+    return differ("list of knobs", names(found.knobs), names(wanted.knobs));
   }
   if (found.limits != wanted.limits) {
-    return "the card's range of limits is another";
+    return differ("range of limits", text(found.limits), text(wanted.limits));
   }
   return {};
 }
 
+Error of_the_knob(const std::string& where, const std::string& knob, std::string_view what) {
+  return bad_input(fmt::format("{}: field setting: {} {}", where, in_quotes(knob), what));
+}
+
+// A window without the value that the series runs along could not be placed.
+Result<void> check_setting(const Setting& setting, const Knob& knob, const std::string& where) {
+  for (const auto& [name, value] : setting.values()) {
+    if (name != knob.name) {
+      continue;
+    }
+    const double* number = std::get_if<double>(&value);
+    if (number != nullptr && *number <= 0) {
+      return of_the_knob(where, name, fmt::format("is {:g}; needed more than 0", *number));
+    }
+    return {};
+  }
+  return of_the_knob(where, knob.name, "is missing");
+}
+
 }  // namespace
 
-bool looks_like_record(std::string_view text) {
-  return !text.empty() && text.front() == '{';
-}
+bool looks_like_record(std::string_view text) { return !text.empty() && text.front() == '{'; }
 
 Result<Record> parse_record(std::string_view text, const std::string& file) {
   Record record;
@@ -95,6 +162,11 @@ Result<Record> parse_record(std::string_view text, const std::string& file) {
       }
       return measurement.error();
     }
+    const Result<void> placed =
+        check_setting(measurement->setting, record.header.knobs.front(), where);
+    if (!placed) {
+      return placed.error();
+    }
     record.measurements.push_back(std::move(*measurement));
   }
   if (!have_header) {
@@ -104,24 +176,14 @@ Result<Record> parse_record(std::string_view text, const std::string& file) {
 }
 
 Result<Record> read_record(const std::filesystem::path& path) {
-  std::error_code failed;
-  const std::uintmax_t size = std::filesystem::file_size(path, failed);
-  if (failed) {
-    return cannot("read", path, failed.value());
+  const Result<std::string> text = read_text(path);
+  if (!text) {
+    return text.error();
   }
-  if (size > kLargestFile) {
-    return bad_input(fmt::format("{}: the file has {} MiB; no record has over {} MiB",
-                                 path.string(), size >> 20U, kLargestFile >> 20U));
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return cannot("read", path, errno);
-  }
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  return parse_record(text, path.string());
+  return parse_record(*text, path.string());
 }
 
-Series to_series(const Record& record, const std::string& source) {
+Series to_series(const Record& record) {
   Series series;
   series.labels = record.header.labels;
   series.device = record.header.device;
@@ -129,7 +191,7 @@ Series to_series(const Record& record, const std::string& source) {
   series.provenance = record.header.provenance;
   series.limits = record.header.limits;
   series.measurements = record.measurements;
-  series.source = source;
+  series.source = record.header.workload;
   return series;
 }
 
@@ -151,8 +213,9 @@ Result<RecordWriter> RecordWriter::create(const std::filesystem::path& path,
   const int descriptor =
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, kReadableByAll);
   if (descriptor < 0 && errno == EEXIST) {
-    return bad_input(fmt::format(
-        "{} exists; --resume goes on with it, another --record leaves it alone", path.string()));
+    return bad_input(
+        fmt::format("{} exists; --resume goes on with it, another --record leaves it alone",
+                    path.string()));
   }
   if (descriptor < 0) {
     return cannot("write", path, errno);
@@ -169,11 +232,29 @@ Result<RecordWriter> RecordWriter::create(const std::filesystem::path& path,
 Result<RecordWriter> RecordWriter::resume(const std::filesystem::path& path,
                                           const RecordHeader& header,
                                           Record& record) {
-  Result<Record> found = read_record(path);
+  const Result<std::string> text = read_text(path);
+  if (!text) {
+    return text.error();
+  }
+  // Whole lines only: what follows the last line end was half written.
+  const std::size_t keep = text->rfind('\n') + 1;
+  if (keep == 0 && looks_like_record(*text)) {
+    return bad_input(fmt::format(
+        "cannot resume {}: its first line is half written; remove it and start anew",
+        path.string()));
+  }
+  const std::string_view whole =
+      std::string_view(*text).substr(0, keep > 0 ? keep : text->size());
+  Result<Record> found = parse_record(whole, path.string());
   if (!found) {
     return found.error();
   }
-  if (const std::string why = difference(found->header, header); !why.empty()) {
+  // As it would be read: a command need not be UTF-8, a record is.
+  const Result<RecordHeader> wanted = parse_header_line(header_line(header), path.string());
+  if (!wanted) {
+    return wanted.error();
+  }
+  if (const std::string why = difference(found->header, *wanted); !why.empty()) {
     return bad_input(fmt::format("cannot resume {}: {}", path.string(), why));
   }
   const int descriptor = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
@@ -181,32 +262,32 @@ Result<RecordWriter> RecordWriter::resume(const std::filesystem::path& path,
     return cannot("write", path, errno);
   }
   RecordWriter writer(descriptor, path);
-  // Whole lines only: the last line end that is there.
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  const std::size_t keep = text.rfind('\n') + 1;
-  if (keep == 0) {
-    return bad_input(fmt::format("cannot resume {}: its first line is half written; remove it "
-                                 "and start anew",
-                                 path.string()));
-  }
-  if (keep < text.size() && ::ftruncate(descriptor, static_cast<off_t>(keep)) != 0) {
+  found->dropped_last_line = keep < text->size();
+  if (found->dropped_last_line && ::ftruncate(descriptor, static_cast<off_t>(keep)) != 0) {
     return cannot("cut the half-written last line of", path, errno);
-  }
-  // A last line that is whole but for its end was read, and is cut all the same.
-  if (keep < text.size() && !found->dropped_last_line) {
-    found->measurements.pop_back();
-    found->dropped_last_line = true;
   }
   record = std::move(*found);
   return writer;
 }
 
 Result<void> RecordWriter::append(const Measurement& measurement) {
-  return append_line(measurement_line(measurement));
+  const Result<void> done = append_line(measurement_line(measurement));
+  if (done) {
+    return {};
+  }
+  Error error = done.error();
+  error.message += "; what was recorded before stands, and --resume goes on from there";
+  return error;
 }
 
+// A line that cannot be written whole is cut off again.
 Result<void> RecordWriter::append_line(const std::string& line) {
+  if (line.size() > kLongestLine) {
+    return bad_input(
+        fmt::format("cannot write {}: the line has {} bytes; no record has lines "
+                    "over {}",
+                    path_.string(), line.size(), kLongestLine));
+  }
   struct stat before {};
   if (::fstat(descriptor_, &before) != 0) {
     return cannot("write", path_, errno);
@@ -229,11 +310,9 @@ Result<void> RecordWriter::append_line(const std::string& line) {
   if (why == 0) {
     return {};
   }
-  const bool cut = ::ftruncate(descriptor_, before.st_size) == 0;
-  Error error = cannot("write", path_, why);
-  error.message += cut ? "; what was recorded before stands, and --resume goes on from there"
-                       : "; what was recorded before stands";
-  return error;
+  // Should this fail, too, the half line stays and is dropped by whoever reads the record.
+  [[maybe_unused]] const int cut = ::ftruncate(descriptor_, before.st_size);
+  return cannot("write", path_, why);
 }
 
 }  // namespace halfwatt

@@ -40,7 +40,7 @@ Result<Record> read_record(const std::filesystem::path& path);
 bool looks_like_record(std::string_view text);
 
 /// The record as the series that it is.
-Series to_series(const Record& record, const std::string& source);
+Series to_series(const Record& record);
 
 /// Writes a record, one line a measurement, each on disk before the next window begins.
 class RecordWriter {

@@ -1,8 +1,8 @@
 #include "measure/record_json.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace halfwatt {
@@ -67,6 +67,16 @@ Json to_json(const Conditions& conditions) {
   return json;
 }
 
+// A value from a file for a message.
+std::string shown(const Json& json) {
+  if (json.is_structured()) {
+    return json.is_array() ? "a list" : "an object";
+  }
+  constexpr std::size_t kEnough = 40;
+  std::string dumped = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return dumped.size() > kEnough ? dumped.substr(0, kEnough) + "..." : dumped;
+}
+
 // Reads fields of one object and remembers the first thing that is wrong.
 class Fields {
  public:
@@ -93,7 +103,8 @@ class Fields {
     }
     const double value = found->is_number() ? found->get<double>() : std::nan("");
     if (!std::isfinite(value) || value < at_least) {
-      fail(key, fmt::format("is {}; needed a number of at least {:g}", shown(*found), at_least));
+      fail(key,
+           fmt::format("is {}; needed a number of at least {:g}", shown(*found), at_least));
       return std::nullopt;
     }
     return value;
@@ -144,13 +155,13 @@ class Fields {
 
   // The object under `key`; an empty one if it is missing or none.
   Fields inside(const char* key, bool required) {
-    static const Json kEmpty = Json::object();
+    static const Json nothing = Json::object();
     const Json* found = find(key, required);
     if (found != nullptr && !found->is_object()) {
       fail(key, fmt::format("is {}; needed an object", shown(*found)));
       found = nullptr;
     }
-    return Fields(found != nullptr ? *found : kEmpty, where_ + ": " + key);
+    return Fields(found != nullptr ? *found : nothing, where_ + ": " + key);
   }
 
   void adopt(const Fields& inner) {
@@ -165,15 +176,7 @@ class Fields {
     }
   }
 
-  const Json& json() const { return json_; }
-
  private:
-  static std::string shown(const Json& json) {
-    std::string dumped = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-    constexpr std::size_t kEnough = 40;
-    return dumped.size() > kEnough ? dumped.substr(0, kEnough) + "..." : dumped;
-  }
-
   const Json& json_;
   std::string where_;
   std::string problem_;
@@ -192,7 +195,8 @@ Setting read_setting(Fields& fields) {
     } else if (value.is_string()) {
       setting.set(name, value.get<std::string>());
     } else {
-      fields.fail("setting", fmt::format("holds '{}', which is neither number nor text", name));
+      fields.fail("setting",
+                  fmt::format("holds {}, which is neither number nor text", shown(name)));
     }
   }
   return setting;
@@ -221,7 +225,7 @@ Energy read_energy(Fields& outer) {
   if (const auto known = energy_method(method)) {
     energy.method = *known;
   } else {
-    fields.fail("method", fmt::format("is '{}'; not an energy method", method));
+    fields.fail("method", fmt::format("is {}; not an energy method", shown(method)));
   }
   outer.adopt(fields);
   return energy;
@@ -251,7 +255,8 @@ Notes read_notes(Fields& fields) {
     if (const auto known = note(each)) {
       notes.push_back(*known);
     } else {
-      fields.fail("notes", fmt::format("holds '{}', which this version does not know", each));
+      fields.fail("notes",
+                  fmt::format("holds {}, which this version does not know", shown(each)));
     }
   }
   return notes;
@@ -285,7 +290,7 @@ Labels read_labels(Fields& fields) {
     if (value.is_string()) {
       labels.emplace_back(name, value.get<std::string>());
     } else {
-      fields.fail("labels", fmt::format("holds '{}', which is no text", name));
+      fields.fail("labels", fmt::format("holds {}, which is no text", shown(name)));
     }
   }
   return labels;
@@ -301,8 +306,8 @@ std::vector<Knob> read_knobs(Fields& outer) {
   for (const Json& each : *found) {
     Fields fields(each, "knobs");
     Knob knob{fields.word("name", true), fields.word("unit", false)};
-    if (fields.failed()) {
-      outer.fail("knobs", "holds a knob without a name");
+    if (fields.failed() || knob.name.empty()) {
+      outer.fail("knobs", "holds a knob without a name, or with a unit that is no text");
       return knobs;
     }
     knobs.push_back(std::move(knob));
@@ -334,7 +339,21 @@ std::vector<double> read_keep(Fields& fields) {
 Result<Json> parse_json(std::string_view line,
                         const std::string& where,
                         std::string_view schema) {
-  Json json = Json::parse(line, nullptr, false);
+  // The library copies what is nested by recursion, and looks for a field among all before it.
+  constexpr int kDeepest = 16;
+  constexpr int kMostFields = 1000;
+  int fields = 0;
+  bool too_much = false;
+  const auto keep = [&](int depth, Json::parse_event_t event, const Json&) {
+    fields += event == Json::parse_event_t::key ? 1 : 0;
+    too_much = too_much || depth > kDeepest || fields > kMostFields;
+    return !too_much;
+  };
+  Json json = Json::parse(line, keep, false);
+  if (too_much) {
+    return bad_input(fmt::format("{}: over {} fields, or nested deeper than {}; no record is",
+                                 where, kMostFields, kDeepest));
+  }
   if (json.is_discarded() || !json.is_object()) {
     return bad_input(fmt::format("{}: not a JSON object", where));
   }
@@ -343,23 +362,43 @@ Result<Json> parse_json(std::string_view line,
     return bad_input(fmt::format("{}: field schema is missing; needed {}", where, schema));
   }
   if (found->get<std::string>() != schema) {
-    return bad_input(fmt::format("{}: field schema is '{}'; this version of halfwatt reads {}",
-                                 where, found->get<std::string>(), schema));
+    return bad_input(fmt::format("{}: field schema is {}; this version of halfwatt reads {}",
+                                 where, shown(*found), schema));
   }
   return json;
 }
 
+// What may be left out or be zero only in a window that does not count: everything that reads
+// measurements divides by it.
+void check_figures(Fields& fields, const Measurement& measurement) {
+  const auto is_figure = [](double value) { return std::isfinite(value) && value > 0; };
+  const Work& work = measurement.work;
+  if (!is_figure(work.items_per_step)) {
+    fields.fail("work", "has no items in a step");
+  }
+  if (!measurement.counts()) {
+    return;
+  }
+  if (!is_figure(work.steps) || !is_figure(work.items_per_second())) {
+    fields.fail("work", "has no steps or no speed, and no note says why");
+  }
+  if (const auto joules = measurement.joules_per_item();
+      joules && !std::isfinite(joules->value())) {
+    fields.fail("energy", "gives no finite joules of an item");
+  }
+}
+
 }  // namespace
 
+std::string in_quotes(std::string_view text) { return shown(Json(text)); }
+
 std::string header_line(const RecordHeader& header) {
-  Json json = {{"schema", kHeaderSchema},
-               {"device_id", header.device_id},
-               {"device", header.device},
-               {"provenance", text(header.provenance)},
-               {"workload", header.workload},
-               {"command", header.command}};
+  Json json = {{"schema", kHeaderSchema},     {"device_id", header.device_id},
+               {"device", header.device},     {"provenance", text(header.provenance)},
+               {"workload", header.workload}, {"command", header.command}};
   if (header.limits) {
-    json["limits"] = {{"min_w", header.limits->min.value()}, {"max_w", header.limits->max.value()}};
+    json["limits"] = {{"min_w", header.limits->min.value()},
+                      {"max_w", header.limits->max.value()}};
     put(json["limits"], "preset_w", header.limits->preset);
   }
   json["labels"] = Json::object();
@@ -410,7 +449,8 @@ Result<RecordHeader> parse_header_line(std::string_view line, const std::string&
   if (const auto known = provenance(origin)) {
     header.provenance = *known;
   } else {
-    fields.fail("provenance", fmt::format("is '{}'; needed measured, recorded or simulated", origin));
+    fields.fail("provenance",
+                fmt::format("is {}; needed measured, recorded or simulated", shown(origin)));
   }
   if (fields.failed()) {
     return fields.error();
@@ -436,7 +476,10 @@ Result<Measurement> parse_measurement_line(std::string_view line, const std::str
     measurement.numerical_state = *known;
   } else {
     fields.fail("numerical_state",
-                fmt::format("is '{}'; needed live, stalled, dead or unknown", state));
+                fmt::format("is {}; needed live, stalled, dead or unknown", shown(state)));
+  }
+  if (!fields.failed()) {
+    check_figures(fields, measurement);
   }
   if (fields.failed()) {
     return fields.error();

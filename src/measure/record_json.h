@@ -17,4 +17,7 @@ std::string measurement_line(const Measurement& measurement);
 Result<RecordHeader> parse_header_line(std::string_view line, const std::string& where);
 Result<Measurement> parse_measurement_line(std::string_view line, const std::string& where);
 
+/// `text` for a message: quoted, of printable characters, and shortened.
+std::string in_quotes(std::string_view text);
+
 }  // namespace halfwatt

@@ -6,6 +6,10 @@
 #include "base/check.h"
 
 namespace halfwatt {
+namespace {
+// A normal deviation of tens of percent would now and then let a step end before it began.
+constexpr double kLeastFactor = 0.05;
+}  // namespace
 
 RecordedWorkload::RecordedWorkload(WorkloadInfo info,
                                    std::vector<RecordedPoint> curve,
@@ -68,8 +72,7 @@ void RecordedWorkload::stop() {
 double RecordedWorkload::slow_drift(Seconds elapsed) {
   if (disturbance_.drift > 0) {
     const double kept = std::exp(-(elapsed / disturbance_.drift_time));
-    drift_ = kept * drift_ +
-             disturbance_.drift * std::sqrt(1 - kept * kept) * rng_.normal();
+    drift_ = kept * drift_ + disturbance_.drift * std::sqrt(1 - kept * kept) * rng_.normal();
   }
   return drift_;
 }
@@ -78,10 +81,13 @@ Seconds RecordedWorkload::next_step_time() {
   const Seconds base = recorded_step_time(card_->limit()) * card_->slowdown();
   const Seconds age = done_.at - started_;
   const double cold = disturbance_.cold_start * std::exp(-(age / disturbance_.cold_time));
-  const double ramp = disturbance_.thermal_ramp * (1 - std::exp(-(age / disturbance_.ramp_time)));
+  const double ramp =
+      disturbance_.thermal_ramp * (1 - std::exp(-(age / disturbance_.ramp_time)));
   const double jitter =
       disturbance_.step_jitter > 0 ? disturbance_.step_jitter * rng_.normal() : 0.0;
-  return base * (window_factor_ * (1 + slow_drift(base)) * (1 + cold) * (1 + ramp) * (1 + jitter));
+  const double factor =
+      window_factor_ * (1 + slow_drift(base)) * (1 + cold) * (1 + ramp) * (1 + jitter);
+  return base * std::max(factor, kLeastFactor);
 }
 
 WorkDone RecordedWorkload::work_done() {

@@ -17,16 +17,16 @@ struct RecordedPoint {
 
 /// What disturbs the playback of a recording. All invented, all off by default.
 struct Disturbance {
-  double window_noise = 0;     ///< relative deviation, drawn anew at every apply()
-  double drift = 0;            ///< relative deviation of a slow AR(1) process
-  Seconds drift_time{300};     ///< its correlation time
-  double outlier_share = 0;    ///< of windows that run `outlier_size` slower
+  double window_noise = 0;   ///< relative deviation, drawn anew at every apply()
+  double drift = 0;          ///< relative deviation of a slow AR(1) process
+  Seconds drift_time{300};   ///< its correlation time
+  double outlier_share = 0;  ///< of windows that run `outlier_size` slower
   double outlier_size = 0.03;
-  double thermal_ramp = 0;     ///< how much slower steps end up as the case warms
+  double thermal_ramp = 0;  ///< how much slower steps end up as the case warms
   Seconds ramp_time{900};
-  double cold_start = 0;       ///< how much slower the first step is
+  double cold_start = 0;  ///< how much slower the first step is
   Seconds cold_time{10};
-  double step_jitter = 0;      ///< relative deviation of single steps
+  double step_jitter = 0;  ///< relative deviation of single steps
 };
 
 /// A recorded series run again on a simulated card: steps take what the recording says at the

@@ -15,8 +15,7 @@ std::string_view text(Provenance provenance) {
 }
 
 std::optional<Provenance> provenance(std::string_view word) {
-  for (const auto each :
-       {Provenance::measured, Provenance::recorded, Provenance::simulated}) {
+  for (const auto each : {Provenance::measured, Provenance::recorded, Provenance::simulated}) {
     if (word == text(each)) {
       return each;
     }

@@ -1,8 +1,8 @@
 #include "measure/setting.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace halfwatt {
 

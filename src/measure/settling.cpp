@@ -29,8 +29,8 @@ void Settling::close_block(const WorkDone& work) {
     return;
   }
   const double step_time = length.value() / steps;
-  speed_is_steady_ = last_step_time_ &&
-                     std::abs(step_time / *last_step_time_ - 1) <= rules_.speed_change;
+  speed_is_steady_ =
+      last_step_time_ && std::abs(step_time / *last_step_time_ - 1) <= rules_.speed_change;
   last_step_time_ = step_time;
   block_start_ = work;
 }

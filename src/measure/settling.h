@@ -8,9 +8,9 @@ namespace halfwatt {
 
 /// When speed and temperature count as settled.
 struct SettlingRules {
-  Seconds at_least{2};       ///< power regulation and its 1 s average need that long
-  Seconds at_most{60};       ///< then the window begins all the same, with a note
-  Seconds block{1};          ///< speed is compared between blocks of this length and a step or more
+  Seconds at_least{2};  ///< power regulation and its 1 s average need that long
+  Seconds at_most{60};  ///< then the window begins all the same, with a note
+  Seconds block{1};     ///< speed is compared between blocks of this length and a step or more
   double speed_change = 0.02;      ///< between two successive blocks
   double kelvin_per_second = 0.1;  ///< slope of the temperature
 };

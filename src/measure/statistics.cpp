@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -16,15 +17,17 @@ std::vector<double> sorted(std::span<const double> values) {
 
 double middle(const std::vector<double>& ordered) {
   const std::size_t half = ordered.size() / 2;
-  return ordered.size() % 2 == 1 ? ordered[half] : (ordered[half - 1] + ordered[half]) / 2;
+  return ordered.size() % 2 == 1 ? ordered[half]
+                                 : std::midpoint(ordered[half - 1], ordered[half]);
 }
 
-// The largest k such that P(Binomial(n, 1/2) < k) <= 2.5 %: the k-th smallest and k-th largest of
-// n values then hold the median in at least 95 %. 0 if none does.
+// The largest k such that P(Binomial(n, 1/2) < k) <= 2.5 %: the k-th smallest and k-th largest
+// of n values then hold the median in at least 95 %. 0 if none does.
 std::size_t lower_rank(std::size_t n) {
   constexpr double kTail = 0.025;
   const double count = static_cast<double>(n);
-  if (n > 1000) {  // 2^-n leaves the range of a double, and the normal approximation is exact enough
+  if (n > 1000) {  // 2^-n leaves the range of a double, and the normal approximation is exact
+                   // enough
     return static_cast<std::size_t>(count / 2 - 0.98 * std::sqrt(count));
   }
   double term = std::exp(-count * std::log(2.0));  // P(X = 0)

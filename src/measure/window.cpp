@@ -8,7 +8,7 @@
 namespace halfwatt {
 namespace {
 
-constexpr double kReadsPerTick = 50;   // an edge is then known to 2 % of a tick
+constexpr double kReadsPerTick = 50;    // an edge is then known to 2 % of a tick
 constexpr double kLimitRounding = 0.5;  // W: cards round what is set
 
 std::optional<double> delta(const Sample& from, const Sample& to, SignalId id) {
@@ -24,10 +24,8 @@ Window::Window(WindowRules rules, std::optional<Seconds> tick, std::optional<Wat
     : rules_(rules), tick_(tick), limit_(limit) {}
 
 bool Window::edge_is_here(const Observation& observation) const {
-  if (!previous_) {
-    return false;
-  }
-  return tick_ ? observation.energy != previous_->energy
+  // A counter that falls was reset in the middle of a tick.
+  return tick_ ? previous_->energy && observation.energy > previous_->energy
                : observation.work.count > previous_->work.count;
 }
 
@@ -39,12 +37,26 @@ bool Window::long_enough(const Observation& observation) const {
 }
 
 bool Window::feed(const Observation& observation) {
+  if (previous_) {
+    advance(observation);
+  } else {
+    first_ = observation;
+    last_progress_ = phase_begun_ = observation.now;
+  }
+  last_ = observation;
+  previous_ = observation;
+  return phase_ == Phase::over;
+}
+
+void Window::advance(const Observation& observation) {
+  const Phase before = phase_;
   const bool edge = edge_is_here(observation);
+  if (observation.work.count > previous_->work.count) {
+    last_progress_ = observation.now;
+  }
   if (phase_ == Phase::first_edge) {
-    last_progress_ = previous_ ? last_progress_ : observation.now;
     if (edge) {
       first_ = observation;
-      last_progress_ = observation.now;
       phase_ = Phase::inside;
     }
   } else {
@@ -56,20 +68,26 @@ bool Window::feed(const Observation& observation) {
       phase_ = Phase::last_edge;
     }
   }
-  if (observation.now - last_progress_ > rules_.patience) {
-    stuck_ = true;
+  if (phase_ != before) {
+    phase_begun_ = observation.now;
+  }
+  lose_patience(observation.now);
+}
+
+void Window::lose_patience(Seconds now) {
+  const bool waits_for_counter =
+      tick_ && (phase_ == Phase::first_edge || phase_ == Phase::last_edge);
+  stuck_ = now - last_progress_ > rules_.patience;
+  counter_stopped_ = waits_for_counter && now - phase_begun_ > rules_.patience;
+  if (stuck_ || counter_stopped_) {
     phase_ = Phase::over;
   }
-  last_ = observation;
-  previous_ = observation;
-  return phase_ == Phase::over;
 }
 
 void Window::take_in(const Observation& observation) {
   const double steps = observation.work.count - previous_->work.count;
   if (steps > 0) {
     step_times_.push_back((observation.work.at - previous_->work.at).value() / steps);
-    last_progress_ = observation.now;
   }
   const auto& power = observation.sample[SignalId::power];
   const auto& before = previous_->sample[SignalId::power];
@@ -80,9 +98,11 @@ void Window::take_in(const Observation& observation) {
   }
   foreign_ = foreign_ || observation.sample[SignalId::foreign_processes].value_or(0) > 0;
   counter_fell_ = counter_fell_ || observation.energy < previous_->energy;
-  const auto& limit = observation.sample[SignalId::requested_limit];
-  limit_moved_ = limit_moved_ ||
-                 (limit && limit_ && std::abs(*limit - limit_->value()) > kLimitRounding);
+  limit_moved_ = limit_moved_ || is_other_limit(observation.sample[SignalId::requested_limit]);
+}
+
+bool Window::is_other_limit(const std::optional<double>& watts) const {
+  return watts && limit_ && std::abs(*watts - limit_->value()) > kLimitRounding;
 }
 
 Seconds Window::pause() const {
@@ -109,7 +129,8 @@ Measurement Window::result() const {
   measured.work.duration = last_.now - first_.now;
   measured.conditions = conditions();
   if (stuck_ || step_times_.empty()) {
-    measured.notes.push_back(WindowNote::no_progress);
+    measured.notes.push_back(counter_stopped_ && !stuck_ ? WindowNote::energy_disagrees
+                                                         : WindowNote::no_progress);
     return measured;
   }
   const MedianInterval step = median_interval(step_times_);
@@ -157,11 +178,15 @@ Conditions Window::conditions() const {
 }
 
 Energy Window::energy(Notes& notes) const {
+  if (counter_stopped_) {
+    notes.push_back(WindowNote::energy_disagrees);
+    return {};
+  }
   const bool counted = last_.energy && first_.energy && !counter_fell_;
   if (counted) {
     const Joules used = *last_.energy - *first_.energy;
-    if (power_is_known_ && used > Joules(0) &&
-        std::abs(integral_ / used - 1) > rules_.max_energy_gap) {
+    if (power_is_known_ &&
+        std::abs((integral_ - used).value()) > rules_.max_energy_gap * used.value()) {
       notes.push_back(WindowNote::energy_disagrees);
     }
     return {used, EnergyMethod::counter, std::nullopt};
@@ -178,11 +203,13 @@ void Window::judge(Notes& notes, const Conditions& seen) const {
       notes.push_back(note);
     }
   };
-  note_if(limit_moved_, WindowNote::limit_reverted);
-  note_if(!limit_moved_ && limit_ && seen.enforced_limit &&
-              std::abs((*seen.enforced_limit - *limit_).value()) > kLimitRounding,
+  // A limit that was another one from the start was never taken by the card.
+  const bool taken = !is_other_limit(first_.sample[SignalId::requested_limit]);
+  note_if(taken && limit_moved_, WindowNote::limit_reverted);
+  note_if(!taken || (!limit_moved_ && is_other_limit(last_.sample[SignalId::enforced_limit])),
           WindowNote::not_enforced);
-  note_if(seen.throttled_share.value_or(0) > rules_.max_throttled, WindowNote::thermal_throttle);
+  note_if(seen.throttled_share.value_or(0) > rules_.max_throttled,
+          WindowNote::thermal_throttle);
   note_if(seen.temperature_start && seen.temperature_end &&
               std::abs((*seen.temperature_end - *seen.temperature_start).value()) >
                   rules_.max_temperature_drift,
@@ -190,7 +217,8 @@ void Window::judge(Notes& notes, const Conditions& seen) const {
   note_if(foreign_, WindowNote::foreign_process);
   note_if(counter_fell_, WindowNote::counter_reset);
   note_if(variation() > rules_.max_variation, WindowNote::unsteady);
-  note_if(seen.power_capped_share && *seen.power_capped_share <= 0.01, WindowNote::cap_not_binding);
+  note_if(seen.power_capped_share && *seen.power_capped_share <= 0.01,
+          WindowNote::cap_not_binding);
 }
 
 double Window::variation() const {

@@ -11,22 +11,22 @@ namespace halfwatt {
 /// How long a window is and what makes it void.
 struct WindowRules {
   double min_steps = 20;
-  int min_ticks = 20;             ///< of the energy counter: its quantisation is then below 1 %
+  int min_ticks = 20;  ///< of the energy counter: its quantisation is then below 1 %
   Seconds min_duration{2};
-  Seconds patience{60};           ///< without a step: then the workload makes no progress
-  double max_throttled = 0.01;    ///< share of the window
+  Seconds patience{60};         ///< without a step, or a tick of the counter, until it gives up
+  double max_throttled = 0.01;  ///< share of the window
   double max_temperature_drift = 3;  ///< kelvin
-  double max_energy_gap = 0.05;   ///< between counter and integral of power
-  double max_variation = 0.10;    ///< of step times: standard deviation over mean
+  double max_energy_gap = 0.05;      ///< between counter and integral of power
+  double max_variation = 0.10;       ///< of step times: standard deviation over mean
 };
 
-/// One window as a state machine: it begins and ends on edges of the energy counter, or on steps
-/// where there is no counter, and then tells what it saw. It never waits or reads by itself, so
-/// it runs on any clock.
+/// One window as a state machine: it begins and ends on edges of the energy counter, or on
+/// steps where there is no counter, and then tells what it saw. It never waits or reads by
+/// itself, so it runs on any clock.
 class Window {
  public:
-  /// `tick`: how often the energy counter moves; nullopt without a counter. `limit`: what was set
-  /// and must stay in force; nullopt where no limit is controlled.
+  /// `tick`: how often the energy counter moves; nullopt without a counter. `limit`: what was
+  /// set and must stay in force; nullopt where no limit is controlled.
   Window(WindowRules rules, std::optional<Seconds> tick, std::optional<Watts> limit);
 
   /// Takes one more observation, later than the last; true when the window is over.
@@ -34,18 +34,17 @@ class Window {
   /// How long to wait until the next observation: short near an edge, a step or so otherwise.
   Seconds pause() const;
 
-  /// What the window found; call when feed() returned true. Setting, numerical state, items of a
-  /// step and energy error are the caller's to fill in.
+  /// What the window found; call when feed() returned true. Setting, numerical state, items of
+  /// a step and energy error are the caller's to fill in.
   Measurement result() const;
 
  private:
   enum class Phase { first_edge, inside, last_edge, over };
-  struct Edge {
-    Observation seen;
-    double steps = 0;  ///< fractional count at the edge, filled in when the step time is known
-  };
 
   bool edge_is_here(const Observation& observation) const;
+  void advance(const Observation& observation);
+  void lose_patience(Seconds now);
+  bool is_other_limit(const std::optional<double>& watts) const;
   void take_in(const Observation& observation);
   bool long_enough(const Observation& observation) const;
   double steps_between(double step_time) const;
@@ -62,7 +61,9 @@ class Window {
   Observation first_;
   Observation last_;
   Seconds last_progress_;
+  Seconds phase_begun_;
   bool stuck_ = false;
+  bool counter_stopped_ = false;
   std::vector<double> step_times_;
   Joules integral_{0};
   bool power_is_known_ = true;

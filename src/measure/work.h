@@ -9,10 +9,10 @@ namespace halfwatt {
 
 /// What was done in a window, and how fast.
 struct Work {
-  double steps = 0;         ///< fractional: a window ends on counter edges, not on steps
-  Seconds duration;         ///< of the window
-  Seconds step_time;        ///< median of the window
-  std::optional<Seconds> step_time_low;   ///< 95 % interval of that median
+  double steps = 0;   ///< fractional: a window ends on counter edges, not on steps
+  Seconds duration;   ///< of the window
+  Seconds step_time;  ///< median of the window
+  std::optional<Seconds> step_time_low;  ///< 95 % interval of that median
   std::optional<Seconds> step_time_high;
   double items_per_step = 1;
   std::string unit = "step";  ///< of an item: "image", "token"

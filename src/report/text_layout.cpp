@@ -111,6 +111,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+constexpr int kWorthATail = 16;  // columns
+
 /// Appends `word` to the last of `lines`, or to new ones where it does not fit.
 void place(std::string_view word, int width, std::vector<std::string>& lines) {
   const int used = display_width(lines.back());
@@ -170,11 +172,22 @@ std::string shortened(std::string_view text, int width) {
   if (width < 1) {
     return {};
   }
-  std::string_view kept = text.substr(0, bytes_that_fit(text, width - 1));
+  // The end of a long name often tells it from its neighbours ("... 1024 adam"): keep some of it.
+  std::string_view tail;
+  if (width >= kWorthATail) {
+    tail = text;
+    while (display_width(tail) > width / 3) {
+      tail.remove_prefix(first_glyph(tail).bytes);
+    }
+  }
+  std::string_view kept = text.substr(0, bytes_that_fit(text, width - 1 - display_width(tail)));
   while (!kept.empty() && kept.back() == ' ') {
     kept.remove_suffix(1);
   }
-  return std::string(kept).append(kEllipsis);
+  while (!tail.empty() && tail.front() == ' ') {
+    tail.remove_prefix(1);
+  }
+  return std::string(kept).append(kEllipsis).append(tail);
 }
 
 std::string padded(std::string_view text, int width, bool right_aligned) {

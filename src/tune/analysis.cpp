@@ -1,8 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "tune/labels.h"
 #include "tune/pareto.h"
@@ -78,6 +78,27 @@ std::vector<KeepVerdict> keep_shares(const SeriesVerdict& verdict,
   return all;
 }
 
+// The values of the labels `keys`, led by the device where that is no label of its own.
+std::string name_of(const Series& series,
+                    const std::vector<std::string>& keys,
+                    bool several_devices) {
+  const bool has_device_label = label(series.labels, "gpu") || label(series.labels, "device");
+  std::string name = several_devices && !has_device_label ? series.device : "";
+  std::string key_of_last;
+  for (const std::string& key : keys) {
+    if (const auto value = label(series.labels, key)) {
+      name += (name.empty() ? "" : " ") + std::string(*value);
+      key_of_last = key;
+    }
+  }
+  if (name.empty()) {
+    return series.source.empty() ? "series" : series.source;
+  }
+  // A number alone says nothing: "batch 64".
+  const bool bare_number = name.find_first_not_of("0123456789.") == std::string::npos;
+  return bare_number ? key_of_last + " " + name : name;
+}
+
 // Names what tells the series apart, and what they share.
 void name_series(Verdict& verdict) {
   std::vector<std::string> keys;
@@ -106,20 +127,13 @@ void name_series(Verdict& verdict) {
     }
   }
   verdict.common = text(common);
+  // One series alone has nothing to tell it from: all its labels name it.
+  const std::vector<std::string>& used = verdict.series.size() == 1 ? keys : telling;
   for (const SeriesVerdict& each : verdict.series) {
-    std::string name = devices.size() > 1 && !label(each.series.labels, "gpu") &&
-                               !label(each.series.labels, "device")
-                           ? each.series.device
-                           : "";
-    for (const std::string& key : telling) {
-      if (const auto value = label(each.series.labels, key)) {
-        name += (name.empty() ? "" : " ") + std::string(*value);
-      }
-    }
-    if (name.empty()) {
-      name = each.series.labels.empty() ? each.series.device : text(each.series.labels);
-    }
-    verdict.names.push_back(std::move(name));
+    verdict.names.push_back(name_of(each.series, used, devices.size() > 1));
+  }
+  if (verdict.series.size() == 1) {
+    verdict.common.clear();
   }
 }
 
@@ -138,8 +152,7 @@ std::vector<CardVerdict> judge_cards(const Verdict& verdict) {
       bool reached = true;
       for (std::size_t i = 0; i < verdict.series.size(); ++i) {
         const SeriesVerdict& each = verdict.series[i];
-        if (each.series.device != device || each.series.knob.unit != "W" ||
-            !each.advisable()) {
+        if (each.series.device != device || each.series.knob.unit != "W" || !each.advisable()) {
           continue;
         }
         ++on_card;
@@ -195,8 +208,8 @@ Result<void> judge_shares(Verdict& verdict) {
     if (common && !each.curve.empty()) {
       const SeriesVerdict& base = verdict.series[*common];
       if (!comparable(each, base)) {
-        each.notes.push_back(fmt::format(
-            "not comparable with {}: shares are of its own speed", verdict.names[*common]));
+        each.notes.push_back(fmt::format("not comparable with {}: shares are of its own speed",
+                                         verdict.names[*common]));
       } else {
         own_per_common = each.curve.points[each.curve.reference].items_per_second /
                          base.curve.points[base.curve.reference].items_per_second;
@@ -227,7 +240,8 @@ Result<Verdict> analyze(std::vector<Series> series, const AnalysisOptions& optio
   }
   for (const double percent : options.keep_percent) {
     if (!(percent > 0 && percent <= 100)) {
-      return bad_input(fmt::format("--keep {:g}: needed shares above 0 and up to 100", percent));
+      return bad_input(
+          fmt::format("--keep {:g}: needed shares above 0 and up to 100", percent));
     }
   }
   Verdict verdict;

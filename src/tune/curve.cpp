@@ -14,8 +14,8 @@ constexpr std::size_t kRepeatsForDrift = 3;
 constexpr double kOddWindow = 4;
 
 struct Window {
-  double at;              ///< s
-  double log_step_time;   ///< drift taken out
+  double at;             ///< s
+  double log_step_time;  ///< drift taken out
   const Measurement* measured;
 };
 using WindowsByX = std::map<double, std::vector<Window>>;
@@ -30,7 +30,8 @@ WindowsByX windows_that_count(const Series& series, int& rejected) {
       });
   for (const Measurement& measured : series.measurements) {
     const auto x = measured.setting.number(series.knob.name);
-    const bool void_by_note = std::any_of(measured.notes.begin(), measured.notes.end(), invalidates);
+    const bool void_by_note =
+        std::any_of(measured.notes.begin(), measured.notes.end(), invalidates);
     const bool counts = any_live ? measured.counts() : !void_by_note;
     if (!x || !counts || measured.work.step_time <= Seconds(0)) {
       ++rejected;
@@ -44,6 +45,7 @@ WindowsByX windows_that_count(const Series& series, int& rejected) {
 
 std::vector<double> logs(const std::vector<Window>& windows) {
   std::vector<double> values;
+  values.reserve(windows.size());
   for (const Window& window : windows) {
     values.push_back(window.log_step_time);
   }
@@ -63,6 +65,7 @@ double theil_sen_slope(const std::vector<Window>& windows) {
   return slopes.empty() ? 0 : median(slopes);
 }
 
+// Returns the drift from the first to the last window of the reference.
 double take_out_drift(WindowsByX& windows, double reference_x) {
   const std::vector<Window>& reference = windows[reference_x];
   if (reference.size() < kRepeatsForDrift) {
@@ -75,7 +78,7 @@ double take_out_drift(WindowsByX& windows, double reference_x) {
       window.log_step_time -= slope * (window.at - middle);
     }
   }
-  return slope;
+  return slope * (reference.back().at - reference.front().at);
 }
 
 std::optional<double> estimate_noise(const WindowsByX& windows) {
@@ -147,9 +150,11 @@ CurvePoint join(double x, const std::vector<Window>& windows, std::optional<doub
 }
 
 double nearest(const WindowsByX& windows, double wanted) {
-  return std::min_element(windows.begin(), windows.end(), [wanted](const auto& a, const auto& b) {
-           return std::abs(a.first - wanted) < std::abs(b.first - wanted);
-         })->first;
+  return std::min_element(windows.begin(), windows.end(),
+                          [wanted](const auto& a, const auto& b) {
+                            return std::abs(a.first - wanted) < std::abs(b.first - wanted);
+                          })
+      ->first;
 }
 
 double reference_x(const WindowsByX& windows, const Series& series, Reference reference) {
@@ -157,9 +162,11 @@ double reference_x(const WindowsByX& windows, const Series& series, Reference re
     return nearest(windows, series.limits->preset->value());
   }
   if (reference == Reference::peak) {
-    return std::min_element(windows.begin(), windows.end(), [](const auto& a, const auto& b) {
-             return median(logs(a.second)) < median(logs(b.second));
-           })->first;
+    return std::min_element(windows.begin(), windows.end(),
+                            [](const auto& a, const auto& b) {
+                              return median(logs(a.second)) < median(logs(b.second));
+                            })
+        ->first;
   }
   return windows.rbegin()->first;
 }
@@ -173,7 +180,7 @@ Curve build_curve(const Series& series, Reference reference) {
     return curve;
   }
   const double hundred_percent = reference_x(windows, series, reference);
-  curve.drift_per_hour = take_out_drift(windows, hundred_percent) * 3600;
+  curve.drift = take_out_drift(windows, hundred_percent);
   curve.noise = estimate_noise(windows);
   for (const auto& [x, list] : windows) {
     if (x == hundred_percent) {

@@ -21,14 +21,14 @@ inline constexpr double kAssumedNoiseRepeats = 1;
 
 /// All windows at one value of the knob, taken together.
 struct CurvePoint {
-  double x = 0;              ///< watts, or the knob's unit
-  Seconds step_time;         ///< median over the windows, drift taken out
+  double x = 0;       ///< watts, or the knob's unit
+  Seconds step_time;  ///< median over the windows, drift taken out
   double items_per_second = 0;
-  std::optional<double> low;   ///< 95 % interval of items_per_second
+  std::optional<double> low;  ///< 95 % interval of items_per_second
   std::optional<double> high;
   int windows = 0;
   std::optional<double> joules_per_item;
-  std::optional<Watts> draw;   ///< mean power
+  std::optional<Watts> draw;  ///< mean power
 };
 
 /// A series as speed against the knob, ready to be judged.
@@ -38,9 +38,9 @@ struct Curve {
   /// Relative deviation of one window's step time, from repeats; nullopt where nothing was
   /// repeated, so that nothing is known about it.
   std::optional<double> noise;
-  double drift_per_hour = 0;  ///< relative change of step time that was taken out
+  double drift = 0;  ///< relative change of step time over the series, taken out
   int windows = 0;
-  int rejected = 0;           ///< windows left out
+  int rejected = 0;  ///< windows left out
 
   bool empty() const { return points.empty(); }
   double share(std::size_t i) const {

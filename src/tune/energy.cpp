@@ -20,8 +20,7 @@ std::vector<FitPoint> energy_points(const Curve& curve) {
   const double noise = curve.noise.value_or(0);
   std::vector<FitPoint> points;
   for (const CurvePoint& point : curve.points) {
-    const double energy =
-        metered ? *point.joules_per_item : point.x * point.step_time.value();
+    const double energy = metered ? *point.joules_per_item : point.x * point.step_time.value();
     points.push_back({point.x, std::log(energy), noise * noise / point.windows});
   }
   return points;
@@ -56,14 +55,15 @@ std::optional<LeastEnergy> least_energy(const Curve& curve, const Knob& knob) {
   std::vector<double> energy;
   std::vector<double> energy_delay;
   const bool smooth = curve.noise.has_value() && curve.points.front().x > 0;
-  const std::optional<Fit> fit = smooth ? std::optional<Fit>(energy_points(curve)) : std::nullopt;
+  const std::optional<Fit> fit =
+      smooth ? std::optional<Fit>(energy_points(curve)) : std::nullopt;
   for (const CurvePoint& point : curve.points) {
     const double value = joules_per_item(point, *basis);
     energy.push_back(fit ? std::exp(fit->at(point.x).mean) : value);
     energy_delay.push_back(energy.back() / point.items_per_second);
   }
-  const auto least = static_cast<std::size_t>(
-      std::min_element(energy.begin(), energy.end()) - energy.begin());
+  const auto least =
+      static_cast<std::size_t>(std::min_element(energy.begin(), energy.end()) - energy.begin());
   std::size_t low = least;
   while (low > 0 && energy[low - 1] <= energy[least] * (1 + kFlat)) {
     --low;
@@ -75,8 +75,11 @@ std::optional<LeastEnergy> least_energy(const Curve& curve, const Knob& knob) {
   const auto delay = static_cast<std::size_t>(
       std::min_element(energy_delay.begin(), energy_delay.end()) - energy_delay.begin());
   const auto& points = curve.points;
-  return LeastEnergy{points[least].x, joules_per_item(points[least], *basis), *basis,
-                     {points[low].x, points[high].x}, points[delay].x};
+  return LeastEnergy{points[least].x,
+                     joules_per_item(points[least], *basis),
+                     *basis,
+                     {points[low].x, points[high].x},
+                     points[delay].x};
 }
 
 EnergyFit::EnergyFit(const Curve& curve) : fit_(energy_points(curve)) {}

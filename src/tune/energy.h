@@ -12,14 +12,14 @@ namespace halfwatt {
 /// What a figure of energy rests on.
 enum class EnergyBasis {
   measured,          ///< joules or watts that somebody metered
-  limit_times_time,  ///< the limit as if the card always drew it: an estimate, and an upper bound
-                     ///< only where the card honours the cap
+  limit_times_time,  ///< the limit as if the card always drew it: an estimate, and an upper
+                     ///< bound only where the card honours the cap
 };
 
 std::string_view text(EnergyBasis basis);
 
-/// Measured where every point of the curve has joules; limit times time otherwise, which needs a
-/// knob in watts; nullopt where neither is there.
+/// Measured where every point of the curve has joules; limit times time otherwise, which needs
+/// a knob in watts; nullopt where neither is there.
 std::optional<EnergyBasis> energy_basis(const Curve& curve, const Knob& knob);
 
 /// Joules of one item at a point, on a basis that the curve has.
@@ -37,8 +37,8 @@ struct LeastEnergy {
 /// Finds it among the measured points; nullopt for an empty curve or one without energy.
 std::optional<LeastEnergy> least_energy(const Curve& curve, const Knob& knob);
 
-/// Log of energy an item as a smooth curve, for a search; joules where measured, else limit times
-/// time. Only differences mean anything.
+/// Log of energy an item as a smooth curve, for a search; joules where measured, else limit
+/// times time. Only differences mean anything.
 class EnergyFit {
  public:
   explicit EnergyFit(const Curve& curve);

@@ -20,8 +20,9 @@ struct Estimate {
 
 /// A smooth curve of log y over x through points with noise, and how sure it is between and
 /// beyond them: regression by a Gaussian process (Rasmussen and Williams 2006, section 2.2) on
-/// a line that is straight over 1/x^2 plus a Matern 5/2 part, plus a roughness that belongs to each x itself. Without
-/// noise it goes through the points exactly; with noise neighbours lend each other their weight.
+/// a line that is straight over 1/x^2 plus a Matern 5/2 part, plus a roughness that belongs to
+/// each x itself. Without noise it goes through the points exactly; with noise neighbours lend
+/// each other their weight.
 class Fit {
  public:
   /// `points`: at least one, x positive and distinct.

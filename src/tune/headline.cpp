@@ -1,45 +1,65 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "tune/verdict.h"
 
 namespace halfwatt {
 namespace {
 
-const CurvePoint* point_at(const SeriesVerdict& verdict, double x) {
-  for (const CurvePoint& point : verdict.curve.points) {
-    if (point.x == x) {
-      return &point;
-    }
+/// Speed and energy at one limit.
+struct Rates {
+  double items_per_second = 0;
+  double joules_per_item = 0;
+};
+
+Rates rates_of(const SeriesVerdict& verdict, std::size_t i) {
+  const CurvePoint& point = verdict.curve.points[i];
+  return {point.items_per_second, joules_per_item(point, verdict.least->basis)};
+}
+
+// At a measured limit, or between two on a straight line; nullopt outside of what was measured.
+std::optional<Rates> rates_at(const SeriesVerdict& verdict, double x) {
+  const auto& points = verdict.curve.points;
+  if (!verdict.least || points.empty() || x < points.front().x || x > points.back().x) {
+    return std::nullopt;
   }
-  return nullptr;
+  std::size_t above = 0;
+  while (points[above].x < x) {
+    ++above;
+  }
+  const Rates high = rates_of(verdict, above);
+  if (points[above].x == x) {
+    return high;
+  }
+  const Rates low = rates_of(verdict, above - 1);
+  const double share = (x - points[above - 1].x) / (points[above].x - points[above - 1].x);
+  return Rates{low.items_per_second + share * (high.items_per_second - low.items_per_second),
+               low.joules_per_item + share * (high.joules_per_item - low.joules_per_item)};
 }
 
 /// What one limit costs and saves against another.
 struct Trade {
-  double slower = 0;         // percent
-  double fewer_joules = 0;   // percent
+  double slower = 0;        // percent
+  double fewer_joules = 0;  // percent
 };
 
 std::optional<Trade> trade(const SeriesVerdict& verdict, double from, double to) {
-  const CurvePoint* before = point_at(verdict, from);
-  const CurvePoint* after = point_at(verdict, to);
-  if (before == nullptr || after == nullptr || !verdict.least) {
+  const std::optional<Rates> before = rates_at(verdict, from);
+  const std::optional<Rates> after = rates_at(verdict, to);
+  if (!before || !after) {
     return std::nullopt;
   }
-  const EnergyBasis basis = verdict.least->basis;
-  return Trade{
-      100 * (1 - after->items_per_second / before->items_per_second),
-      100 * (1 - joules_per_item(*after, basis) / joules_per_item(*before, basis))};
+  return Trade{100 * (1 - after->items_per_second / before->items_per_second),
+               100 * (1 - after->joules_per_item / before->joules_per_item)};
 }
 
-// The limit people run now: the vendor's where it was measured, else the reference.
+// The limit people run now: the vendor's where the figures reach it, else the reference.
 double today(const SeriesVerdict& verdict) {
   if (verdict.series.limits && verdict.series.limits->preset) {
     const double preset = verdict.series.limits->preset->value();
-    if (point_at(verdict, preset) != nullptr) {
+    if (rates_at(verdict, preset)) {
       return preset;
     }
   }
@@ -66,18 +86,15 @@ std::string energy_words(const std::vector<Trade>& trades, bool measured) {
   const auto [low, high] = std::minmax_element(
       trades.begin(), trades.end(),
       [](const Trade& a, const Trade& b) { return a.fewer_joules < b.fewer_joules; });
-  const std::string amount = std::lround(high->fewer_joules) <= 0 && high->fewer_joules < 0.5
-                                 ? "no fewer joules"
-                                 : fmt::format("{} % fewer joules",
-                                               range(low->fewer_joules, high->fewer_joules));
+  const std::string amount =
+      std::lround(high->fewer_joules) <= 0 && high->fewer_joules < 0.5
+          ? "no fewer joules"
+          : fmt::format("{} % fewer joules", range(low->fewer_joules, high->fewer_joules));
   return amount + (measured ? "" : " (limit x time, an estimate)");
 }
 
-std::string sentence_for(double from,
-                         double to,
-                         const Knob& knob,
-                         const std::vector<Trade>& trades,
-                         bool measured) {
+std::string sentence_for(
+    double from, double to, const Knob& knob, const std::vector<Trade>& trades, bool measured) {
   return fmt::format("{} {} instead of {} {}: {}, {}.", number_text(to), knob.unit,
                      number_text(from), knob.unit, speed_words(trades),
                      energy_words(trades, measured));
@@ -87,9 +104,8 @@ std::string sentence_for(double from,
 std::string headline_of_one(const SeriesVerdict& verdict) {
   const double from = today(verdict);
   std::vector<KeepVerdict> keep = verdict.keep;
-  std::stable_sort(keep.begin(), keep.end(), [](const auto& a, const auto& b) {
-    return a.percent > b.percent;
-  });
+  std::stable_sort(keep.begin(), keep.end(),
+                   [](const auto& a, const auto& b) { return a.percent > b.percent; });
   for (const KeepVerdict& each : keep) {
     if (!each.limit || *each.limit >= from || !each.resolvable) {
       continue;
@@ -125,8 +141,8 @@ std::string headline_of_card(const Verdict& verdict) {
       }
     }
     if (trades.size() == on_card.size()) {
-      std::string sentence = sentence_for(from, *card->limit, on_card.front()->series.knob,
-                                          trades, measured);
+      std::string sentence =
+          sentence_for(from, *card->limit, on_card.front()->series.knob, trades, measured);
       sentence.pop_back();
       return fmt::format("{}, over {} workloads.", sentence, trades.size());
     }
@@ -147,7 +163,8 @@ std::string headline(const Verdict& verdict) {
     }
   }
   if (advisable == 0) {
-    return "Nothing can be advised: no series has a window that counts and a network that lives.";
+    return "Nothing can be advised: no series has a window that counts and a network that "
+           "lives.";
   }
   if (advisable == 1) {
     return headline_of_one(*only);
@@ -160,7 +177,8 @@ std::string headline(const Verdict& verdict) {
   if (one_card) {
     return headline_of_card(verdict);
   }
-  return fmt::format("{} series on several devices or knobs: one answer each, below.", advisable);
+  return fmt::format("{} series on several devices or knobs: one answer each, below.",
+                     advisable);
 }
 
 }  // namespace halfwatt

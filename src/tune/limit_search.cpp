@@ -4,26 +4,21 @@
 #include <cmath>
 #include <set>
 
-#include "tune/energy.h"
+#include "tune/cheaper_limit.h"
 #include "tune/shares.h"
 
 namespace halfwatt {
 namespace {
 
-// A limit that nobody measured is taken to miss a share without looking when the fit is this many
-// deviations sure of it.
+// A limit that nobody measured is taken to miss a share without looking when the fit is this
+// many deviations sure of it.
 constexpr double kSure = 3;
+// Up to here the doubt comes before the last percent of energy, beyond it behind.
+constexpr double kQuiteSure = 1.5;
 // The first limits after the top, as shares of the range: enough to see the bend of the curve.
 constexpr double kOpening[] = {0.5, 0.25};
-// A limit is worth a window for its energy if it may save this much more; a large saving is
-// looked for before the last doubts about shares are settled.
-constexpr double kSmallSaving = 0.00025;
-constexpr double kLargeSaving = 0.003;
+// Energy is looked for once the shares have given the curve a shape.
 constexpr std::size_t kPointsBeforeEnergy = 7;
-// A neighbour of the cheapest limit is looked at if the parabola puts it at most this much higher.
-constexpr double kRoughNeighbour = 0.008;
-// How far below the lowest measured limit to look next while energy still falls.
-constexpr double kStepDown = 0.12;
 // Two windows of one limit this far apart need a third to say which is odd.
 constexpr double kDisagreement = 0.01;
 // A point is suspect if it lies this many deviations off the fit through all others.
@@ -85,6 +80,7 @@ struct Question {
   double x = 0;
   double uncertainty = 0;
   bool answer_is_missing = false;  ///< it would be the advice itself, not a check below it
+  double sureness = 0;  ///< deviations by which the fit says that a check is needless
 };
 
 // Walks down the grid to the lowest limit that, by the fit, still keeps the share. It must be
@@ -99,12 +95,13 @@ std::optional<Question> open_question(const Knowledge& known,
     ++lowest;
   }
   if (!known.was_tried(grid[lowest])) {
-    return Question{grid[lowest], shares.log_share_at(grid[lowest]).deviation, true};
+    return Question{grid[lowest], shares.log_share_at(grid[lowest]).deviation, true, 0};
   }
   if (lowest + 1 < grid.size() && !known.was_tried(grid[lowest + 1])) {
     const Estimate below = shares.log_share_at(grid[lowest + 1]);
     if (target - below.mean < kSure * below.deviation) {
-      return Question{grid[lowest + 1], below.deviation, false};
+      return Question{grid[lowest + 1], below.deviation, false,
+                      (target - below.mean) / below.deviation};
     }
   }
   return std::nullopt;
@@ -120,73 +117,9 @@ std::vector<Question> open_questions(const Knowledge& known,
       questions.push_back(*question);
     }
   }
-  std::stable_sort(questions.begin(), questions.end(), [](const auto& a, const auto& b) {
-    return a.uncertainty > b.uncertainty;
-  });
+  std::stable_sort(questions.begin(), questions.end(),
+                   [](const auto& a, const auto& b) { return a.uncertainty > b.uncertainty; });
   return questions;
-}
-
-// Log of energy an item at the measured points, by the fit.
-std::vector<double> energies(const Curve& curve) {
-  const EnergyFit fit(curve);
-  std::vector<double> values;
-  for (const CurvePoint& point : curve.points) {
-    values.push_back(fit.at(point.x).mean);
-  }
-  return values;
-}
-
-double round_to_grid(const LimitSpace& space, double x) {
-  const double steps = std::round((space.max - x) / space.step);
-  return std::clamp(space.max - steps * space.step, space.min, space.max);
-}
-
-// The next limit in a search for the least energy: further down while the lowest measured limit
-// is the cheapest, then the lowest point of the parabola through the three cheapest neighbours,
-// then the unmeasured neighbours themselves.
-std::optional<double> cheaper_limit(const Knowledge& known, bool coarse) {
-  const std::vector<CurvePoint>& points = known.curve.points;
-  const LimitSpace& space = known.space();
-  const std::vector<double> energy = energies(known.curve);
-  const auto best = static_cast<std::size_t>(
-      std::min_element(energy.begin(), energy.end()) - energy.begin());
-  const double x = points[best].x;
-  const auto open = [&](double candidate) {
-    return candidate >= space.min && candidate <= space.max && !known.was_tried(candidate);
-  };
-  if (best == 0) {
-    const double lower = round_to_grid(space, std::min(x * (1 - kStepDown), x - space.step));
-    return open(lower) ? std::optional(lower) : std::nullopt;
-  }
-  if (best + 1 == points.size()) {
-    return std::nullopt;
-  }
-  const double left = x - points[best - 1].x;
-  const double right = points[best + 1].x - x;
-  const double rise_left = (energy[best - 1] - energy[best]) / left;
-  const double rise_right = (energy[best + 1] - energy[best]) / right;
-  const double curvature = (rise_left + rise_right) / (left + right);
-  const double offset =
-      curvature > 0 ? (curvature * right - rise_right) / (2 * curvature) : 0;
-  const double vertex = round_to_grid(space, x + offset);
-  const double saving = curvature * offset * offset;
-  if (open(vertex) && saving > (coarse ? kLargeSaving : kSmallSaving)) {
-    return vertex;
-  }
-  if (coarse) {
-    return std::nullopt;
-  }
-  // Curves are rough: a neighbour that the parabola puts a little higher may yet be cheaper.
-  const double nearer = offset > 0 ? x + space.step : x - space.step;
-  const double farther = offset > 0 ? x - space.step : x + space.step;
-  for (const double neighbour : {nearer, farther}) {
-    const double distance = neighbour - x;
-    const double expected = curvature * distance * (distance - 2 * offset);
-    if (open(neighbour) && expected < kRoughNeighbour) {
-      return neighbour;
-    }
-  }
-  return std::nullopt;
 }
 
 // The limit near the widest unresolved crossing that was looked at least: a new one where the
@@ -265,9 +198,40 @@ std::optional<double> contradiction(const Knowledge& known,
   return std::nullopt;
 }
 
+// The new limit that helps most, with `room` for so many.
+std::optional<double> new_limit(const Knowledge& known,
+                                const Shares& shares,
+                                std::span<const double> keep_percent,
+                                long room) {
+  const std::vector<Question> questions = open_questions(known, shares, keep_percent);
+  const auto missing = std::count_if(questions.begin(), questions.end(),
+                                     [](const auto& each) { return each.answer_is_missing; });
+  // The last limits are kept for the advice itself.
+  const bool spare = room > missing;
+  const auto cheaper = [&](Thrift thrift) {
+    return cheaper_limit(known.curve, known.space(), known.tried, thrift);
+  };
+  if (spare && known.curve.points.size() >= kPointsBeforeEnergy) {
+    if (const auto x = cheaper(Thrift::large)) {
+      return x;
+    }
+  }
+  for (const Question& question : questions) {
+    if (question.answer_is_missing || (spare && question.sureness < kQuiteSure)) {
+      return question.x;
+    }
+  }
+  if (const auto x = cheaper(Thrift::small)) {
+    return x;
+  }
+  return questions.empty() ? std::nullopt : std::optional(questions.front().x);
+}
+
 }  // namespace
 
-LimitSearch::LimitSearch(LimitSpace space, std::vector<double> keep_percent, SearchBudget budget)
+LimitSearch::LimitSearch(LimitSpace space,
+                         std::vector<double> keep_percent,
+                         SearchBudget budget)
     : space_(std::move(space)), keep_percent_(std::move(keep_percent)), budget_(budget) {}
 
 std::optional<Setting> LimitSearch::next(std::span<const Measurement> measured) const {
@@ -292,28 +256,12 @@ std::optional<Setting> LimitSearch::next(std::span<const Measurement> measured) 
     return go_to(x);
   }
   const long room = budget_.limits - static_cast<long>(known.tried.size());
-  const bool room_for_new = room > 0;
-  if (room_for_new) {
-    const std::vector<Question> questions = open_questions(known, shares, keep_percent_);
-    const auto missing = std::count_if(questions.begin(), questions.end(),
-                                       [](const auto& each) { return each.answer_is_missing; });
-    // The last limits are kept for the advice itself.
-    const bool spare = room > missing;
-    if (spare && known.curve.points.size() >= kPointsBeforeEnergy) {
-      if (const auto x = cheaper_limit(known, true)) {
-        return go_to(x);
-      }
-    }
-    for (const Question& question : questions) {
-      if (spare || question.answer_is_missing) {
-        return go_to(question.x);
-      }
-    }
-    if (const auto x = cheaper_limit(known, false)) {
+  if (room > 0) {
+    if (const auto x = new_limit(known, shares, keep_percent_, room)) {
       return go_to(x);
     }
   }
-  return go_to(worth_another_look(known, shares, keep_percent_, room_for_new));
+  return go_to(worth_another_look(known, shares, keep_percent_, room > 0));
 }
 
 }  // namespace halfwatt

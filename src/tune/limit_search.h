@@ -9,7 +9,7 @@ namespace halfwatt {
 /// How much a search may measure.
 struct SearchBudget {
   int limits = 12;   ///< distinct values
-  int windows = 16;  ///< in all, reference and repeats included
+  int windows = 15;  ///< in all, reference and repeats included
 };
 
 /// Finds the lowest limits that keep given shares of the top speed, and the one that costs the

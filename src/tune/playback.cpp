@@ -10,8 +10,8 @@
 namespace halfwatt {
 namespace {
 
-// The study logged no power. What a workload would draw without a limit is taken to be the lowest
-// limit from which more watts gain less than this in speed.
+// The study logged no power. What a workload would draw without a limit is taken to be the
+// lowest limit from which more watts gain less than this in speed.
 constexpr double kNoGain = 0.005;
 
 std::vector<RecordedPoint> curve_of(const Series& series) {
@@ -22,6 +22,7 @@ std::vector<RecordedPoint> curve_of(const Series& series) {
     }
   }
   std::vector<RecordedPoint> curve;
+  curve.reserve(times.size());
   for (const auto& [limit, list] : times) {
     curve.push_back({Watts(limit), Seconds(median(list))});
   }

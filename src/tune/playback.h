@@ -19,10 +19,11 @@ struct RecordedSeries {
   std::vector<RecordedPoint> curve;
 };
 
-/// The series of `recorded` that can be played back: along a power limit in watts, with at least
-/// two limits. Repeats of a limit are joined by their median. `prefix` begins every workload's
-/// name: "study" gives "study:train-fp32".
-std::vector<RecordedSeries> playable(const std::vector<Series>& recorded, std::string_view prefix);
+/// The series of `recorded` that can be played back: along a power limit in watts, with at
+/// least two limits. Repeats of a limit are joined by their median. `prefix` begins every
+/// workload's name: "study" gives "study:train-fp32".
+std::vector<RecordedSeries> playable(const std::vector<Series>& recorded,
+                                     std::string_view prefix);
 
 /// The recorded RTX 3090 study that is part of the program, as it was read.
 Result<Imported> import_embedded_study();

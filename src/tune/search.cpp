@@ -36,9 +36,12 @@ Setting setting_of(const Knob& knob, double x) {
 }  // namespace
 
 std::vector<double> LimitSpace::values() const {
+  constexpr double kRounding = 1e-9;
+  const auto steps = static_cast<std::size_t>(std::ceil((max - min) / step - kRounding));
   std::vector<double> all;
-  for (double x = max; x > min + 1e-9; x -= step) {
-    all.push_back(x);
+  all.reserve(steps + 1);
+  for (std::size_t i = 0; i < steps; ++i) {
+    all.push_back(max - static_cast<double>(i) * step);
   }
   all.push_back(min);
   return all;
@@ -64,7 +67,8 @@ ListSearch::ListSearch(Knob knob, std::vector<double> values, int repeats, bool 
 std::optional<Setting> ListSearch::next(std::span<const Measurement> measured) const {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const double x = order_[i];
-    const auto wanted = std::count(order_.begin(), order_.begin() + static_cast<long>(i) + 1, x);
+    const auto wanted =
+        std::count(order_.begin(), order_.begin() + static_cast<long>(i) + 1, x);
     const auto done = std::count_if(measured.begin(), measured.end(), [&](const auto& m) {
       return m.setting.number(knob_.name) == x;
     });

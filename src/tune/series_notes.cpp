@@ -1,9 +1,9 @@
 #include "tune/series_notes.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
-
-#include <fmt/format.h>
 
 namespace halfwatt {
 namespace {
@@ -14,11 +14,9 @@ std::string with_unit(double x, const Knob& knob) {
 
 void note_state(SeriesVerdict& verdict) {
   if (verdict.state == NumericalState::dead || verdict.state == NumericalState::stalled) {
-    verdict.notes.push_back(fmt::format("{}: its figures are not advised{}",
-                                        text(verdict.state),
-                                        verdict.series.remark.empty()
-                                            ? ""
-                                            : "; " + verdict.series.remark));
+    verdict.notes.push_back(
+        fmt::format("{}: its figures are not advised{}", text(verdict.state),
+                    verdict.series.remark.empty() ? "" : "; " + verdict.series.remark));
   } else if (!verdict.series.remark.empty()) {
     verdict.notes.push_back(verdict.series.remark);
   }
@@ -33,8 +31,8 @@ void note_windows(SeriesVerdict& verdict) {
   }
   for (const auto& [note, count] : counts) {
     if (note != WindowNote::cap_not_binding) {
-      verdict.notes.push_back(fmt::format("{} window{}: {}", count, count == 1 ? "" : "s",
-                                          sentence(note)));
+      verdict.notes.push_back(
+          fmt::format("{} window{}: {}", count, count == 1 ? "" : "s", sentence(note)));
     }
   }
   if (verdict.curve.empty()) {
@@ -45,11 +43,12 @@ void note_windows(SeriesVerdict& verdict) {
 }
 
 void note_drift(SeriesVerdict& verdict) {
-  constexpr double kWorthSaying = 0.005;  // an hour
-  if (std::abs(verdict.curve.drift_per_hour) > kWorthSaying) {
+  constexpr double kWorthSaying = 0.005;
+  if (std::abs(verdict.curve.drift) > kWorthSaying) {
     verdict.notes.push_back(fmt::format(
-        "the reference drifted by {:+.1f} % an hour; every window is corrected for it",
-        100 * verdict.curve.drift_per_hour));
+        "steps got {:.1f} % {} at the reference from its first window to its last; "
+        "every window is corrected for it",
+        100 * std::abs(verdict.curve.drift), verdict.curve.drift > 0 ? "slower" : "faster"));
   }
 }
 
@@ -60,25 +59,27 @@ void note_shape(SeriesVerdict& verdict) {
   if (!descents.empty()) {
     const Descent& worst = descents.front();
     verdict.notes.push_back(fmt::format(
-        "not monotone: {} is {:.2g} % slower than {}{}", with_unit(worst.to, knob), worst.percent,
-        with_unit(worst.from, knob),
-        descents.size() > 1 ? fmt::format(", and {} more such pairs", descents.size() - 1) : ""));
+        "not monotone: {} is {:.2g} % slower than {}{}", with_unit(worst.to, knob),
+        worst.percent, with_unit(worst.from, knob),
+        descents.size() > 1 ? fmt::format("; {} such pairs in all", descents.size()) : ""));
   }
   for (const Outlier& outlier : find_outliers(curve)) {
     verdict.notes.push_back(fmt::format("outlier: {} takes {:+.2g} % against its neighbours",
                                         with_unit(outlier.x, knob), outlier.percent));
   }
   if (verdict.plateau) {
-    verdict.notes.push_back(fmt::format(
-        "the cap does not bind above {}: {}", with_unit(verdict.plateau->from, knob),
-        verdict.plateau->seen_in_draw ? "the card draws less" : "the speed stays the same"));
+    const std::string from = with_unit(verdict.plateau->from, knob);
+    verdict.notes.push_back(
+        verdict.plateau->seen_in_draw
+            ? fmt::format("the cap does not bind above {}: the card draws less", from)
+            : fmt::format("plateau: above {} the speed stays the same within 0.5 %", from));
   } else if (verdict.peak != curve.reference) {
     const double gain = curve.share(verdict.peak) - 1;
     constexpr double kWorthSaying = 0.001;
     if (gain > kWorthSaying) {
-      verdict.notes.push_back(fmt::format(
-          "the reference is not the fastest: {} is {:.2g} % faster",
-          with_unit(curve.points[verdict.peak].x, knob), 100 * gain));
+      verdict.notes.push_back(
+          fmt::format("the reference is not the fastest: {} is {:.2g} % faster",
+                      with_unit(curve.points[verdict.peak].x, knob), 100 * gain));
     }
   }
 }
@@ -110,7 +111,8 @@ void note_energy(SeriesVerdict& verdict) {
   }
   const auto& points = verdict.curve.points;
   if (points.size() > 1 && verdict.least->limit == points.front().x) {
-    verdict.notes.push_back("least energy is at the lowest measured limit: lower may be better");
+    verdict.notes.push_back(
+        "least energy is at the lowest measured limit: lower may be better");
   }
   if (points.front().joules_per_item && verdict.series.knob.unit == "W") {
     int over = 0;

@@ -12,17 +12,26 @@ constexpr double kSameSpeed = 0.005;
 constexpr double kPlateauShare = 0.08;
 constexpr double kUndrawn = 0.03;
 constexpr double kOutlier = 0.005;
-constexpr double kOutlierDeviations = 5;
+constexpr double kOutlierDeviations = 4;
+constexpr double kSmoothShare = 0.75;
 
-bool draws_less(const CurvePoint& point) {
-  return point.draw && point.draw->value() < point.x * (1 - kUndrawn);
+// How much of its limit a card shows where the cap binds: its meters may be off by some
+// percent, but all its points by the same.
+double binding_ratio(const Curve& curve) {
+  double highest = 0;
+  for (const CurvePoint& point : curve.points) {
+    highest = std::max(highest, point.draw ? point.draw->value() / point.x : 0);
+  }
+  return std::min(highest, 1.0);
 }
 
-// Log step time at i against the straight line between its neighbours.
+// Log step time at i against the line between its neighbours, drawn over 1/x^2, where curves of
+// speed against a power limit are almost straight.
 double off_neighbours(const Curve& curve, std::size_t i) {
   const auto& points = curve.points;
   const auto log_time = [&](std::size_t k) { return std::log(points[k].step_time.value()); };
-  const double share = (points[i].x - points[i - 1].x) / (points[i + 1].x - points[i - 1].x);
+  const auto at = [&](std::size_t k) { return 1 / (points[k].x * points[k].x); };
+  const double share = (at(i) - at(i - 1)) / (at(i + 1) - at(i - 1));
   return log_time(i) - (log_time(i - 1) + share * (log_time(i + 1) - log_time(i - 1)));
 }
 
@@ -38,8 +47,10 @@ std::optional<Plateau> find_plateau(const Curve& curve, bool x_is_watts) {
            points.back().x - points[first].x >= kPlateauShare * points.back().x;
   };
   if (x_is_watts) {
+    const double bound = binding_ratio(curve) * (1 - kUndrawn);
     std::size_t first = points.size();
-    while (first > 0 && draws_less(points[first - 1])) {
+    while (first > 0 && points[first - 1].draw &&
+           points[first - 1].draw->value() < bound * points[first - 1].x) {
       --first;
     }
     if (first < points.size() && long_enough(first)) {
@@ -66,12 +77,18 @@ std::optional<Plateau> find_plateau(const Curve& curve, bool x_is_watts) {
 
 std::vector<Outlier> find_outliers(const Curve& curve) {
   std::vector<Outlier> outliers;
-  if (curve.points.size() < 5) {
-    return outliers;
+  // Near the floor a card changes its ways from limit to limit: real bends, not odd windows.
+  std::size_t first = 0;
+  while (first < curve.points.size() &&
+         (curve.points[first].x <= 0 || curve.share(first) < kSmoothShare)) {
+    ++first;
   }
   std::vector<double> off;
-  for (std::size_t i = 1; i + 1 < curve.points.size(); ++i) {
+  for (std::size_t i = first + 1; i + 1 < curve.points.size(); ++i) {
     off.push_back(off_neighbours(curve, i));
+  }
+  if (off.size() < 3) {
+    return outliers;
   }
   const double usual = robust_deviation(off, median(off));
   for (std::size_t i = 0; i < off.size(); ++i) {
@@ -81,7 +98,7 @@ std::vector<Outlier> find_outliers(const Curve& curve) {
     const bool stands_out = off[i] * left <= 0 && off[i] * right <= 0 &&
                             std::abs(off[i]) > std::max(std::abs(left), std::abs(right));
     if (stands_out && std::abs(off[i]) > std::max(kOutlier, kOutlierDeviations * usual)) {
-      outliers.push_back({curve.points[i + 1].x, 100 * std::expm1(off[i])});
+      outliers.push_back({curve.points[first + i + 1].x, 100 * std::expm1(off[i])});
     }
   }
   return outliers;
@@ -90,7 +107,8 @@ std::vector<Outlier> find_outliers(const Curve& curve) {
 std::vector<Descent> find_descents(const Curve& curve) {
   std::vector<Descent> descents;
   for (std::size_t i = 1; i < curve.points.size(); ++i) {
-    const double ratio = curve.points[i].items_per_second / curve.points[i - 1].items_per_second;
+    const double ratio =
+        curve.points[i].items_per_second / curve.points[i - 1].items_per_second;
     if (ratio < 1 - kSameSpeed) {
       descents.push_back({curve.points[i - 1].x, curve.points[i].x, 100 * (1 - ratio)});
     }
@@ -114,9 +132,10 @@ std::optional<double> find_knee(const Curve& curve) {
     return (point.items_per_second - points.front().items_per_second) / height -
            (point.x - points.front().x) / width;
   };
-  return std::max_element(points.begin(), points.end(), [&](const auto& a, const auto& b) {
-           return above_chord(a) < above_chord(b);
-         })->x;
+  return std::max_element(
+             points.begin(), points.end(),
+             [&](const auto& a, const auto& b) { return above_chord(a) < above_chord(b); })
+      ->x;
 }
 
 }  // namespace halfwatt

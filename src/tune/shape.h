@@ -11,7 +11,8 @@ namespace halfwatt {
 struct Plateau {
   double from = 0;
   double to = 0;
-  bool seen_in_draw = false;  ///< the card drew less than the limit there; else told by speed alone
+  bool seen_in_draw =
+      false;  ///< the card drew less than the limit there; else told by speed alone
 };
 
 /// A point whose speed does not fit its neighbours'.
@@ -23,15 +24,16 @@ struct Outlier {
 /// A higher limit that is slower than a lower one.
 struct Descent {
   double from = 0;
-  double to = 0;        ///< the next higher measured one, which is slower
-  double percent = 0;   ///< by how much
+  double to = 0;       ///< the next higher measured one, which is slower
+  double percent = 0;  ///< by how much
 };
 
 /// The plateau at the top of a curve: at least three points and 8 % of the highest x over which
 /// the speed is the same within 0.5 %, or the card drew at least 3 % less than the limit.
 std::optional<Plateau> find_plateau(const Curve& curve, bool x_is_watts);
 
-/// Points off the line between their neighbours by more than 0.5 % and five times the usual.
+/// Points above 75 % of the reference speed that are off the line between their neighbours by
+/// more than 0.5 % and four times the usual.
 std::vector<Outlier> find_outliers(const Curve& curve);
 
 /// Neighbouring pairs that fall by more than 0.5 %, the worst first.

@@ -51,12 +51,11 @@ double Shares::crossing_between(std::size_t low, std::size_t high, double target
   const double x_low = curve_->points[low].x;
   const double x_high = curve_->points[high].x;
   if (fit_) {
-    for (double x = x_high - kScanStep; x > x_low; x -= kScanStep) {
-      if (log_share_at(x).mean < target) {
-        return x + kScanStep / 2;
-      }
+    double x = x_high - kScanStep;
+    while (x > x_low && log_share_at(x).mean >= target) {
+      x -= kScanStep;
     }
-    return x_low;
+    return x > x_low ? x + kScanStep / 2 : x_low;
   }
   const double below = curve_->share(low);
   const double above = curve_->share(high);

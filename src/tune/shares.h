@@ -12,13 +12,15 @@ namespace halfwatt {
 /// The answer for one share of the reference speed.
 struct KeepVerdict {
   double percent = 0;
-  std::optional<double> limit;         ///< the lowest measured one such that it and all higher reach it
+  std::optional<double>
+      limit;  ///< the lowest measured one such that it and all higher reach it
   std::optional<double> interpolated;  ///< where the curve crosses the share, below `limit`
   std::optional<std::pair<double, double>> interval;  ///< that holds the crossing
-  double reached_percent = 0;          ///< at `limit`
-  bool resolvable = false;             ///< the interval is narrow enough to mean something
-  std::optional<double> lower_limit;   ///< the curve is not monotone: this lower one reaches it too
-  bool at_floor = false;               ///< even the lowest measured limit reaches it
+  double reached_percent = 0;                         ///< at `limit`
+  bool resolvable = false;  ///< the interval is narrow enough to mean something
+  std::optional<double>
+      lower_limit;        ///< the curve is not monotone: this lower one reaches it too
+  bool at_floor = false;  ///< even the lowest measured limit reaches it
 };
 
 /// Reads shares off a curve. Where windows were repeated, so that their noise is known, values
@@ -34,7 +36,8 @@ class Shares {
   Estimate log_share_at(double x) const;
   bool smoothed() const { return fit_.has_value(); }
 
-  /// `resolution`: step of the knob; an answer is resolvable if at 95 % it is off by one at most.
+  /// `resolution`: step of the knob; an answer is resolvable if at 95 % it is off by one at
+  /// most.
   KeepVerdict keep(double percent, double resolution) const;
 
  private:

@@ -10,12 +10,15 @@ constexpr int kAttempts = 3;
 }  // namespace
 
 Tuner::Tuner(TunerParts parts, MeterRules rules, std::function<bool()> interrupted)
-    : parts_(parts),
-      meter_(parts.clock, parts.device, parts.workload, rules, std::move(interrupted)) {}
+    : parts_(std::move(parts)),
+      meter_(parts_.clock, parts_.device, parts_.workload, rules, std::move(interrupted)) {}
 
 Result<void> Tuner::run(const Search& search,
                         std::vector<Measurement>& measured,
                         const OnMeasurement& tell) {
+  if (!measured.empty()) {
+    earlier_ = measured.back().started + measured.back().work.duration;
+  }
   Result<void> done = parts_.workload.start();
   if (done) {
     done = loop(search, measured, tell);
@@ -75,8 +78,16 @@ Result<Measurement> Tuner::attempt(const Setting& setting) {
     warm_ = true;
   }
   Result<Measurement> window = meter_.measure(setting, limit);
-  if (window && never_warm) {
+  if (!window) {
+    return window.error();
+  }
+  window->started += earlier_;
+  if (never_warm) {
     window->notes.push_back(WindowNote::never_settled);
+  }
+  const auto& clamped = parts_.clamped;
+  if (limit && std::find(clamped.begin(), clamped.end(), limit->value()) != clamped.end()) {
+    window->notes.push_back(WindowNote::clamped);
   }
   return window;
 }

@@ -14,20 +14,20 @@ namespace halfwatt {
 
 /// What one series says.
 struct SeriesVerdict {
-  Series series;              ///< as it was read; its measurements are the raw rows
-  Curve curve;                ///< empty where no window counts
+  Series series;  ///< as it was read; its measurements are the raw rows
+  Curve curve;    ///< empty where no window counts
   NumericalState state = NumericalState::unknown;
   std::vector<KeepVerdict> keep;
   std::optional<LeastEnergy> least;
   std::optional<Plateau> plateau;
   std::optional<double> knee;
-  std::size_t peak = 0;       ///< index in the curve: fastest, or the lowest of a plateau
+  std::size_t peak = 0;  ///< index in the curve: fastest, or the lowest of a plateau
   std::vector<std::string> notes;
 
   /// Whether its figures may be advised: there are some, and the network lives.
   bool advisable() const;
   double items_per_step() const;
-  std::string unit() const;   ///< of an item
+  std::string unit() const;  ///< of an item
 };
 
 /// The one limit for a card on which several workloads run, since people set one.

@@ -1,9 +1,9 @@
-#include <algorithm>
-#include <functional>
-#include <set>
-
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
+#include "tune/pareto.h"
 #include "tune/verdict_document.h"
 
 namespace halfwatt {
@@ -18,7 +18,9 @@ Emphasis emphasis(const SeriesVerdict& verdict) {
   return verdict.advisable() ? Emphasis::plain : Emphasis::struck;
 }
 
-std::size_t lines(const Verdict& verdict) { return std::min(verdict.series.size(), kMostLines); }
+std::size_t lines(const Verdict& verdict) {
+  return std::min(verdict.series.size(), kMostLines);
+}
 
 Axis x_axis(const Verdict& verdict) {
   const Knob& knob = verdict.series.front().series.knob;
@@ -76,8 +78,8 @@ Chart time_chart(const Verdict& verdict) {
 }
 
 Chart share_chart(const Verdict& verdict) {
-  Chart chart{"share", "Share of the own peak", x_axis(verdict), {"speed (% of peak)"}, {},
-              verdict.options.keep_percent};
+  Chart chart{"share", "Share of the own peak",     x_axis(verdict), {"speed (% of peak)"},
+              {},      verdict.options.keep_percent};
   for (std::size_t i = 0; i < lines(verdict); ++i) {
     const SeriesVerdict& each = verdict.series[i];
     const double peak =
@@ -90,29 +92,39 @@ Chart share_chart(const Verdict& verdict) {
   return chart;
 }
 
-// Series in another unit of items cannot be a share of the fastest.
-std::optional<Chart> fastest_chart(const Verdict& verdict) {
-  Chart chart{"fastest", "Share of the fastest series", x_axis(verdict),
-              {"speed (% of the fastest)"}, {}, {}};
+// The fastest speed among the series that are comparable with the i-th.
+double fastest_rival(const Verdict& verdict, std::size_t i) {
   double fastest = 0;
-  std::set<std::string> units;
-  for (std::size_t i = 0; i < lines(verdict); ++i) {
-    units.insert(verdict.series[i].unit());
-    for (const CurvePoint& point : verdict.series[i].curve.points) {
-      fastest = verdict.series[i].advisable() ? std::max(fastest, point.items_per_second)
-                                              : fastest;
+  for (const SeriesVerdict& each : verdict.series) {
+    if (each.advisable() && comparable(each, verdict.series[i])) {
+      fastest = std::max(fastest, each.curve.points[each.peak].items_per_second);
     }
   }
-  if (lines(verdict) < 2 || units.size() > 1 || fastest <= 0) {
-    return std::nullopt;
-  }
+  return fastest;
+}
+
+std::optional<Chart> fastest_chart(const Verdict& verdict) {
+  Chart chart{"fastest",
+              "Share of the fastest comparable series",
+              x_axis(verdict),
+              {"speed (% of the fastest)"},
+              {},
+              {}};
+  bool any_rivals = false;
   for (std::size_t i = 0; i < lines(verdict); ++i) {
+    const double fastest = fastest_rival(verdict, i);
+    if (fastest <= 0) {
+      continue;
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      any_rivals = any_rivals || comparable(verdict.series[k], verdict.series[i]);
+    }
     chart.lines.push_back(line_of(
         verdict, i,
         [fastest](const CurvePoint& point) { return 100 * point.items_per_second / fastest; },
         100 / fastest));
   }
-  return chart;
+  return any_rivals ? std::optional(std::move(chart)) : std::nullopt;
 }
 
 std::optional<Chart> energy_chart(const Verdict& verdict) {
@@ -126,8 +138,8 @@ std::optional<Chart> energy_chart(const Verdict& verdict) {
     const EnergyBasis basis = each.least->basis;
     estimate = estimate || basis == EnergyBasis::limit_times_time;
     ChartLine line = line_of(
-        verdict, i,
-        [basis](const CurvePoint& point) { return joules_per_item(point, basis); }, 0);
+        verdict, i, [basis](const CurvePoint& point) { return joules_per_item(point, basis); },
+        0);
     for (ChartPoint& point : line.points) {
       point.marked = each.advisable() && point.x == each.least->limit;
     }
@@ -150,18 +162,23 @@ std::vector<Chart> pareto_charts(const Verdict& verdict) {
         charts.size() >= kMostLines / 3) {
       continue;
     }
-    Chart chart{fmt::format("pareto-{}", charts.size() + 1), "Speed against energy",
-                {fmt::format("{}s per second", verdict.series[group.series.front()].unit()), true},
-                {"joules per item", true}, {}, {}};
+    Chart chart{
+        fmt::format("pareto-{}", charts.size() + 1),
+        "Speed against energy",
+        {fmt::format("{}s per second", verdict.series[group.series.front()].unit()), true},
+        {"joules per item", true},
+        {},
+        {}};
     if (verdict.pareto.size() > 1) {
       chart.title += fmt::format(": {} and comparable", verdict.names[group.series.front()]);
     }
     for (const std::size_t i : group.series) {
       ChartLine line{verdict.names[i], {}, emphasis(verdict.series[i]), false};
       for (const CurvePoint& point : verdict.series[i].curve.points) {
-        line.points.push_back({point.items_per_second, joules_per_item(point, group.basis),
-                               std::nullopt, std::nullopt, false,
-                               number_text(point.x) + " " + verdict.series[i].series.knob.unit});
+        line.points.push_back(
+            {point.items_per_second, joules_per_item(point, group.basis), std::nullopt,
+             std::nullopt, false,
+             number_text(point.x) + " " + verdict.series[i].series.knob.unit});
       }
       chart.lines.push_back(std::move(line));
     }

@@ -1,8 +1,8 @@
 #include "tune/verdict_document.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace halfwatt {
 namespace {
@@ -44,8 +44,7 @@ Table limits_table(const Verdict& verdict) {
       verdict.options.reference == Reference::top      ? "highest"
       : verdict.options.reference == Reference::preset ? "preset"
                                                        : "fastest",
-      verdict.options.relative_to.empty() ? ""
-                                          : " of " + verdict.options.relative_to);
+      verdict.options.relative_to.empty() ? "" : " of " + verdict.options.relative_to);
   table.columns = {{"series", false}};
   for (const double percent : verdict.options.keep_percent) {
     table.columns.push_back({fmt::format("{:g} %", percent)});
@@ -69,11 +68,11 @@ Table limits_table(const Verdict& verdict) {
       row.push_back({"unknown", Emphasis::faint});
       row.push_back({"unknown", Emphasis::faint});
     }
-    row.push_back(each.curve.empty()
-                      ? Cell{"unknown", Emphasis::faint}
-                      : Cell{fmt::format("{:.4g}",
-                                         each.curve.points[each.peak].items_per_second),
-                             emphasis(each)});
+    row.push_back(
+        each.curve.empty()
+            ? Cell{"unknown", Emphasis::faint}
+            : Cell{fmt::format("{:.4g}", each.curve.points[each.peak].items_per_second),
+                   emphasis(each)});
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -82,7 +81,8 @@ Table limits_table(const Verdict& verdict) {
 Table card_table(const Verdict& verdict) {
   Table table;
   table.caption = "One limit for all workloads of a card";
-  table.columns = {{"card", false}, {"share"}, {"limit W"}, {"the series that needs it", false}};
+  table.columns = {
+      {"card", false}, {"share"}, {"limit W"}, {"the series that needs it", false}};
   for (const CardVerdict& card : verdict.card) {
     table.rows.push_back({{card.device},
                           {fmt::format("{:g} %", card.percent)},
@@ -96,8 +96,8 @@ Table card_table(const Verdict& verdict) {
 Table shares_table(const Verdict& verdict) {
   Table table;
   table.caption = "Every share: first measured limit, interpolated crossing, 95 % interval";
-  table.columns = {{"series", false}, {"share"},    {"limit"},          {"crossing"},
-                   {"from"},          {"to"},       {"really kept"},    {"resolvable", false}};
+  table.columns = {{"series", false}, {"share"}, {"limit"},       {"crossing"},
+                   {"from"},          {"to"},    {"really kept"}, {"resolvable", false}};
   table.details = true;
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
     for (const KeepVerdict& keep : verdict.series[i].keep) {
@@ -121,8 +121,9 @@ Table shares_table(const Verdict& verdict) {
 Table raw_table(const Verdict& verdict) {
   Table table;
   table.caption = "Raw rows: every window as it was measured or read";
-  table.columns = {{"series", false}, {"setting", false}, {"step s"},  {"items/s"}, {"J/item"},
-                   {"steps"},         {"C"},              {"state", false}, {"notes", false}};
+  table.columns = {{"series", false}, {"setting", false}, {"step s"}, {"items/s"},
+                   {"J/item"},        {"steps"},          {"C"},      {"state", false},
+                   {"notes", false}};
   table.details = true;
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
     for (const Measurement& measured : verdict.series[i].series.measurements) {
@@ -157,8 +158,9 @@ void add_legend(Document& document, const Verdict& verdict) {
   if (any([](const SeriesVerdict& each) {
         return each.least && each.least->basis == EnergyBasis::limit_times_time;
       })) {
-    legend += "~ is limit x time: an estimate, an upper bound only where the card honours the "
-              "cap. ";
+    legend +=
+        "~ is limit x time: an estimate, an upper bound only where the card honours the "
+        "cap. ";
   }
   if (any([](const SeriesVerdict& each) {
         return std::any_of(each.keep.begin(), each.keep.end(), [](const KeepVerdict& keep) {
@@ -193,11 +195,11 @@ Document verdict_document(const Verdict& verdict, const std::string& title) {
   document.title = title;
   document.provenance = text(verdict.provenance);
   document.blocks.push_back(Paragraph{headline(verdict), Emphasis::good});
-  document.blocks.push_back(Paragraph{
-      fmt::format("{}{}", verdict.common.empty() ? "" : verdict.common + ". ",
-                  fmt::format("{} series; figures are {}.", verdict.series.size(),
-                              text(verdict.provenance))),
-      Emphasis::faint});
+  document.blocks.push_back(
+      Paragraph{fmt::format("{}{}", verdict.common.empty() ? "" : verdict.common + ". ",
+                            fmt::format("{} series; figures are {}.", verdict.series.size(),
+                                        text(verdict.provenance))),
+                Emphasis::faint});
   document.blocks.push_back(limits_table(verdict));
   add_legend(document, verdict);
   if (!verdict.card.empty()) {

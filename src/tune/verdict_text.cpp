@@ -1,8 +1,8 @@
 #include "tune/verdict_text.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace halfwatt {
@@ -32,9 +32,8 @@ Json to_json(const KeepVerdict& keep, const Knob& knob) {
   Json json = {{"percent", keep.percent},
                {key("limit", knob), or_null(keep.limit)},
                {key("interpolated", knob), or_null(keep.interpolated)}};
-  json[key("interval", knob)] = keep.interval
-                                    ? Json{keep.interval->first, keep.interval->second}
-                                    : Json();
+  json[key("interval", knob)] =
+      keep.interval ? Json{keep.interval->first, keep.interval->second} : Json();
   json["reached_percent"] = keep.limit ? Json(keep.reached_percent) : Json();
   json["resolvable"] = keep.resolvable;
   if (keep.lower_limit) {
@@ -86,9 +85,9 @@ Json to_json(const SeriesVerdict& verdict) {
 
 Json device_json(const Verdict& verdict) {
   const Series& first = verdict.series.front().series;
-  const bool same =
-      std::all_of(verdict.series.begin(), verdict.series.end(),
-                  [&](const SeriesVerdict& each) { return each.series.device == first.device; });
+  const bool same = std::all_of(
+      verdict.series.begin(), verdict.series.end(),
+      [&](const SeriesVerdict& each) { return each.series.device == first.device; });
   if (!same) {
     return {};
   }
@@ -160,7 +159,8 @@ std::string verdict_json(const Verdict& verdict) {
 
 std::string verdict_csv(const Verdict& verdict) {
   std::string csv =
-      "series,device,provenance,knob,unit,percent,limit,interpolated,interval_low,interval_high,"
+      "series,device,provenance,knob,unit,percent,limit,interpolated,interval_low,interval_"
+      "high,"
       "reached_percent,resolvable,reference,least_energy_limit,joules_per_item,energy_basis,"
       "numerical_state\n";
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
@@ -170,8 +170,7 @@ std::string verdict_csv(const Verdict& verdict) {
           "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(verdict.names[i]),
           quoted(each.series.device), text(verdict.provenance), quoted(each.series.knob.name),
           quoted(each.series.knob.unit), number_text(keep.percent), cell(keep.limit),
-          cell(keep.interpolated),
-          keep.interval ? number_text(keep.interval->first) : "",
+          cell(keep.interpolated), keep.interval ? number_text(keep.interval->first) : "",
           keep.interval ? number_text(keep.interval->second) : "",
           keep.limit ? number_text(keep.reached_percent) : "",
           keep.resolvable ? "true" : "false",

@@ -87,7 +87,7 @@ inference fp16_half batch 2048         360     240
                            keeps  energy
 series                      95 %     (W)
 ─────────────────────────  ─────  ──────
-inference fp16_half batc…    360     240
+inference fp16_h…tch 2048    360     240
 )");
 }
 

@@ -48,6 +48,8 @@ TEST(TextLayout, shortens_with_an_ellipsis_within_the_width) {
   EXPECT_EQ(shortened("inference", 5), "infe\u2026");
   EXPECT_EQ(shortened("train fp32", 7), "train\u2026");  // no space before the ellipsis
   EXPECT_EQ(display_width(shortened("\u7535\u7535\u7535", 4)), 3);
+  EXPECT_EQ(shortened("NVIDIA A40 cifar100 shufflenetv2 1024 adadelta", 24),
+            "NVIDIA A40 cifa\u2026adadelta");  // the end tells long names apart
   EXPECT_EQ(shortened("abc", 0), "");
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tune/csv_bytes.h"
+#include "tune/import_text.h"
 
 namespace halfwatt {
 namespace {
@@ -18,13 +19,13 @@ CsvTable table(std::string_view text, const CsvLimits& limits = {}) {
   return read ? *std::move(read) : *CsvTable::read("a\nb\n", "caps.csv");
 }
 
-std::string refusal(std::string_view text, const CsvLimits& limits = {}) {
+std::string table_refusal(std::string_view text, const CsvLimits& limits = {}) {
   const auto read = CsvTable::read(text, "caps.csv", limits);
   return read ? "accepted" : read.error().message;
 }
 
 std::filesystem::path written(const std::string& name, std::string_view bytes) {
-  const auto path = std::filesystem::path(testing::TempDir()) / name;
+  auto path = temporary_folder() / name;
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }
@@ -83,70 +84,74 @@ TEST(Csv, drops_blanks_around_cells) {
 }
 
 TEST(Csv, refuses_an_empty_file_a_header_alone_and_a_file_without_a_header) {
-  EXPECT_EQ(refusal(""), "caps.csv: empty; needed a header and rows");
-  EXPECT_EQ(refusal("\n\n# nothing\n"), "caps.csv: empty; needed a header and rows");
-  EXPECT_EQ(refusal("a,b\n\n"), "caps.csv:1: a header and no rows below it");
-  EXPECT_EQ(refusal("300,1.5\n310,1.4\n"),
+  EXPECT_EQ(table_refusal(""), "caps.csv: empty; needed a header and rows");
+  EXPECT_EQ(table_refusal("\n\n# nothing\n"), "caps.csv: empty; needed a header and rows");
+  EXPECT_EQ(table_refusal("a,b\n\n"), "caps.csv:1: a header and no rows below it");
+  EXPECT_EQ(table_refusal("300,1.5\n310,1.4\n"),
             "caps.csv:1: no header: the first row holds numbers; needed names such as "
             "power_limit_w");
-  EXPECT_EQ(refusal(",,\n1,2,3\n"), "caps.csv:1: a header without a name");
+  EXPECT_EQ(table_refusal(",,\n1,2,3\n"), "caps.csv:1: a header without a name");
 }
 
 TEST(Csv, refuses_a_row_with_too_few_or_too_many_cells) {
-  EXPECT_EQ(refusal("a,b,c\n1,2,3\n4,5\n6,7,8\n"),
+  EXPECT_EQ(table_refusal("a,b,c\n1,2,3\n4,5\n6,7,8\n"),
             "caps.csv:3: column c: missing: 2 of 3 cells");
-  EXPECT_EQ(refusal("a,b\n1,2,3\n"),
+  EXPECT_EQ(table_refusal("a,b\n1,2,3\n"),
             "caps.csv:2: 3 cells where the header names 2; put quotes around a cell that holds "
             "a comma");
 }
 
 TEST(Csv, says_that_a_file_ends_in_the_middle_of_a_row) {
-  EXPECT_EQ(refusal("a,b,c\n1,2,3\n4,5"),
+  EXPECT_EQ(table_refusal("a,b,c\n1,2,3\n4,5"),
             "caps.csv:3: column c: missing: 2 of 3 cells, and the file ends in this row");
 }
 
 TEST(Csv, refuses_broken_quotes_and_says_where_they_open) {
-  EXPECT_EQ(refusal("a,b\n1,\"open\n2,3\n"),
+  EXPECT_EQ(table_refusal("a,b\n1,\"open\n2,3\n"),
             "caps.csv:2: column b: the quote that opens here is never closed");
-  EXPECT_EQ(refusal("a,b\n\"x\"y,2\n"), "caps.csv:2: column a: text after the closing quote");
+  EXPECT_EQ(table_refusal("a,b\n\"x\"y,2\n"),
+            "caps.csv:2: column a: text after the closing quote");
   EXPECT_EQ(
-      refusal("a,b\n1,27\" wide\n"),
+      table_refusal("a,b\n1,27\" wide\n"),
       "caps.csv:2: column b: a quote inside a cell; put the cell in quotes and double the "
       "quote");
 }
 
 TEST(Csv, refuses_a_name_that_comes_twice) {
-  EXPECT_EQ(refusal("ms,gpu,MS\n1,2,3\n"), "caps.csv:1: column MS twice");
+  EXPECT_EQ(table_refusal("ms,gpu,MS\n1,2,3\n"), "caps.csv:1: column MS twice");
 }
 
 TEST(Csv, says_what_other_kind_of_file_it_was_given) {
-  EXPECT_EQ(refusal("\x1f\x8b\x08"),
+  EXPECT_EQ(table_refusal("\x1f\x8b\x08"),
             "caps.csv: is compressed (gzip); unpack it first: gunzip FILE");
-  EXPECT_EQ(refusal("PK\x03\x04"),
+  EXPECT_EQ(table_refusal("PK\x03\x04"),
             "caps.csv: is a zip file or a spreadsheet; export it as CSV");
-  EXPECT_EQ(refusal(std::string("\xff\xfe"
-                                "a\0",
-                                4)),
+  EXPECT_EQ(table_refusal(std::string("\xff\xfe"
+                                      "a\0",
+                                      4)),
             "caps.csv: is UTF-16 text; save it as UTF-8");
-  EXPECT_EQ(refusal("{\"schema\":1}\n"),
+  EXPECT_EQ(table_refusal("{\"schema\":1}\n"),
             "caps.csv:1: JSON, not CSV; records of halfwatt end in "
             ".jsonl");
-  EXPECT_EQ(refusal("a;b\n1;2\n"),
+  EXPECT_EQ(table_refusal("a;b\n1;2\n"),
             "caps.csv:1: cells are separated by semicolons; needed commas");
-  EXPECT_EQ(refusal("a\tb\n1\t2\n"), "caps.csv:1: cells are separated by tabs; needed commas");
+  EXPECT_EQ(table_refusal("a\tb\n1\t2\n"),
+            "caps.csv:1: cells are separated by tabs; needed commas");
 }
 
 TEST(Csv, refuses_binary_bytes_and_names_their_line) {
-  EXPECT_EQ(refusal(std::string_view("a,b\n1,\0\n", 8)),
+  EXPECT_EQ(table_refusal(std::string_view("a,b\n1,\0\n", 8)),
             "caps.csv:2: byte 0x00 is no text: a binary file?");
-  EXPECT_EQ(refusal("a,b\n1,\x1b[31m\n"), "caps.csv:2: byte 0x1b is no text: a binary file?");
+  EXPECT_EQ(table_refusal("a,b\n1,\x1b[31m\n"),
+            "caps.csv:2: byte 0x1b is no text: a binary file?");
 }
 
 TEST(Csv, refuses_what_is_not_utf8_and_reads_what_is) {
-  EXPECT_EQ(refusal("gpu\nB\xfcro\n"), "caps.csv:2: byte 0xfc is not UTF-8; save it as UTF-8");
+  EXPECT_EQ(table_refusal("gpu\nB\xfcro\n"),
+            "caps.csv:2: byte 0xfc is not UTF-8; save it as UTF-8");
   for (const auto* bad : {"\xc0\xaf", "\xc2\x9b", "\xe0\x80\xaf", "\xed\xa0\x80",
                           "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xe2\x82", "\x80"}) {
-    EXPECT_NE(refusal(std::string("gpu\n") + bad + "\n"), "accepted");
+    EXPECT_NE(table_refusal(std::string("gpu\n") + bad + "\n"), "accepted");
   }
   for (const auto* good : {"B\xc3\xbcro", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x94\x8b",
                            "\xf4\x8f\xbf\xbf"}) {
@@ -155,12 +160,12 @@ TEST(Csv, refuses_what_is_not_utf8_and_reads_what_is) {
 }
 
 TEST(Csv, stops_at_its_limits_and_says_which) {
-  EXPECT_EQ(refusal("a\n1\n", {.file_bytes = 3}), "caps.csv: larger than 0 MiB");
-  EXPECT_EQ(refusal("a,b,c\n1,2,3\n", {.columns = 2}), "caps.csv:1: more than 2 columns");
-  EXPECT_EQ(refusal("a\n1\n2\n3\n", {.rows = 2}), "caps.csv:4: more than 2 rows");
-  EXPECT_EQ(refusal("a\n" + std::string(70'000, 'x') + "\n"),
+  EXPECT_EQ(table_refusal("a\n1\n", {.file_bytes = 3}), "caps.csv: larger than 0 MiB");
+  EXPECT_EQ(table_refusal("a,b,c\n1,2,3\n", {.columns = 2}), "caps.csv:1: more than 2 columns");
+  EXPECT_EQ(table_refusal("a\n1\n2\n3\n", {.rows = 2}), "caps.csv:4: more than 2 rows");
+  EXPECT_EQ(table_refusal("a\n" + std::string(70'000, 'x') + "\n"),
             "caps.csv:2: a row longer than 64 kB");
-  EXPECT_EQ(refusal("a,b\n1,\"" + std::string(70'000, 'x')),
+  EXPECT_EQ(table_refusal("a,b\n1,\"" + std::string(70'000, 'x')),
             "caps.csv:2: column b: the quote that opens here is not closed for too long");
 }
 
@@ -170,6 +175,7 @@ TEST(Csv, reads_a_file_up_to_its_limit_and_not_beyond) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message, path.string() + ": larger than 1 MiB");
   EXPECT_TRUE(read_text_file(path, (std::size_t{1} << 20U) + 1));
+  std::filesystem::remove_all(path.parent_path());
 }
 
 TEST(Csv, says_why_a_file_cannot_be_read) {

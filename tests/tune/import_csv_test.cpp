@@ -160,6 +160,32 @@ TEST(ImportCsv, leaves_energy_out_that_is_not_of_the_work_that_is_timed) {
             "tokens_per_s is about");
 }
 
+TEST(ImportCsv, uses_one_of_several_energies_and_powers_and_says_which) {
+  const auto file = imported(
+      "power_limit_w,time_per_epoch_s,joules,energy_per_epoch_j,power_w,avg_power_w\n"
+      "300,10,2000,2500,200,250\n");
+  EXPECT_EQ(file.series[0].measurements[0].energy.value, Joules(2500));
+  ASSERT_EQ(file.remarks.size(), 2U);
+  EXPECT_EQ(file.remarks[0],
+            "caps.csv: column joules is not used: energy_per_epoch_j is used instead");
+  EXPECT_EQ(file.remarks[1],
+            "caps.csv: column power_w is not used: avg_power_w is used instead");
+}
+
+TEST(ImportCsv, reads_what_was_seen_into_the_conditions) {
+  const auto file = imported(
+      "power_limit_w,time_s,temperature_start_c,temp,fan %,memory_mib,avg_sm_clock_mhz,"
+      "mem_clock_mhz\n300,1,40,65,55,9640,1410,9501\n310,1,41,66,56,9641,1420,9502\n");
+  ASSERT_EQ(file.series.size(), 1U);
+  const Conditions& seen = file.series[0].measurements[0].conditions;
+  EXPECT_EQ(seen.temperature_start, Celsius(40));
+  EXPECT_EQ(seen.temperature_end, Celsius(65));
+  EXPECT_EQ(seen.fan_percent, 55);
+  EXPECT_EQ(seen.memory_used, Bytes(9640.0 * 1024 * 1024));
+  EXPECT_EQ(seen.sm_clock, Megahertz(1410));
+  EXPECT_EQ(seen.memory_clock, Megahertz(9501));
+}
+
 TEST(ImportCsv, leaves_absent_what_a_cell_does_not_tell) {
   const auto file = imported(
       "power_limit_w,ms_per_step,avg_power_w,sm_clock_mhz,fan_percent\n"
@@ -423,7 +449,7 @@ TEST(ImportCsv, reads_the_one_speed_behind_which_more_is_said) {
 }
 
 TEST(ImportCsv, reads_a_file_with_the_notes_beside_it) {
-  const auto folder = std::filesystem::path(testing::TempDir());
+  const auto folder = temporary_folder();
   std::ofstream(folder / "beside.csv") << "batch,power_limit_w,ms_per_batch\n8,300,10\n";
   std::ofstream(folder / "beside.notes.json")
       << R"({"schema": "halfwatt.notes/1", "item": "image", "terms": "own figures"})";
@@ -432,19 +458,20 @@ TEST(ImportCsv, reads_a_file_with_the_notes_beside_it) {
   EXPECT_EQ(file->series[0].measurements[0].work.unit, "image");
   EXPECT_EQ(file->series[0].source, (folder / "beside.csv").string());
   EXPECT_EQ(file->terms, "own figures");
-  std::ofstream(folder / "beside.notes.json", std::ios::trunc);
+  std::filesystem::resize_file(folder / "beside.notes.json", 0);
   const auto bad = import_csv(folder / "beside.csv");
+  std::filesystem::remove_all(folder);
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().message,
             (folder / "beside.notes.json").string() + ": empty; needed JSON");
 }
 
 TEST(ImportCsv, refuses_a_file_that_is_too_large) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "too_large.csv";
+  const auto path = temporary_folder() / "too_large.csv";
   std::ofstream(path) << "power_limit_w,time_s\n";
   std::filesystem::resize_file(path, (std::uintmax_t{64} << 20U) + 1);  // sparse: costs no disk
   const auto file = import_csv(path);
-  std::filesystem::remove(path);
+  std::filesystem::remove_all(path.parent_path());
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().message, path.string() + ": larger than 64 MiB");
 }

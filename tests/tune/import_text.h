@@ -1,13 +1,23 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "tune/import_csv.h"
 
 namespace halfwatt {
+
+/// A folder of this process alone, so that tests of two builds may run at the same time.
+inline std::filesystem::path temporary_folder() {
+  auto folder = std::filesystem::path(testing::TempDir()) /
+                ("halfwatt_import_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  return folder;
+}
 
 /// The series in `csv`, which the messages call caps.csv; a failure where it is refused.
 inline Imported imported(std::string_view csv,
