@@ -60,8 +60,11 @@ Result<std::vector<RecordedSeries>> series_of(const DeviceId& device) {
   }
   std::vector<RecordedSeries> all = playable(imported->series, "file");
   if (all.empty()) {
-    return bad_input(fmt::format(
-        "--device {}: no series with two power limits or more to play back", device.text()));
+    return bad_input(
+        fmt::format("--device {}: no series to play back; needed one with two power limits or "
+                    "more and steps "
+                    "of at least 10 us",
+                    device.text()));
   }
   return all;
 }

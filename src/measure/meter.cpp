@@ -20,12 +20,11 @@ Result<Observation> Meter::observe() {
   if (interrupted_()) {
     return Error{ErrorKind::interrupted, "interrupted"};
   }
-  Result<Sample> sample = device_->read();
+  const Result<Sample> sample = device_->read();
   if (!sample) {
     return sample.error();
   }
-  return Observation{clock_->now(), workload_->work_done(), device_->energy(),
-                     *sample};
+  return Observation{clock_->now(), workload_->work_done(), device_->energy(), *sample};
 }
 
 Result<bool> Meter::settle(const SettlingRules& rules) {

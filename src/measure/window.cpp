@@ -18,6 +18,15 @@ std::optional<double> delta(const Sample& from, const Sample& to, SignalId id) {
   return *to[id] - *from[id];
 }
 
+// Steps from one observation to another, in fractions: the last whole one ended at `work.at`.
+double steps_between(const Observation& from, const Observation& to, double step_time) {
+  const auto steps_at = [step_time](const Observation& seen) {
+    const double since = (seen.now - seen.work.at).value() / step_time;
+    return seen.work.count + std::clamp(since, 0.0, 1.0);
+  };
+  return steps_at(to) - steps_at(from);
+}
+
 }  // namespace
 
 Window::Window(WindowRules rules, std::optional<Seconds> tick, std::optional<Watts> limit)
@@ -31,7 +40,8 @@ bool Window::edge_is_here(const Observation& observation) const {
 
 bool Window::long_enough(const Observation& observation) const {
   const Seconds elapsed = observation.now - first_.now;
-  return observation.work.count - first_.work.count >= rules_.min_steps &&
+  return !step_times_.empty() &&
+         steps_between(first_, observation, median(step_times_)) >= rules_.min_steps &&
          elapsed >= rules_.min_duration &&
          (!tick_ || elapsed >= *tick_ * static_cast<double>(rules_.min_ticks));
 }
@@ -109,18 +119,11 @@ Seconds Window::pause() const {
   if (phase_ != Phase::inside) {
     return tick_ ? *tick_ / kReadsPerTick : Seconds(0.005);
   }
-  // About once a step, so that single steps are seen, within what a sampler can do.
+  // About once a step, so that single steps are seen, within what a sampler can do; and not past
+  // the end, so that no more is measured than was asked for.
   const double step = step_times_.empty() ? 0.1 : step_times_.back();
-  return Seconds(std::clamp(step, 0.05, 1.0));
-}
-
-// Work at an edge is known to a fraction of a step: the last whole step ended at `work.at`.
-double Window::steps_between(double step_time) const {
-  const auto at_edge = [step_time](const Observation& edge) {
-    const double since = (edge.now - edge.work.at).value() / step_time;
-    return edge.work.count + std::clamp(since, 0.0, 1.0);
-  };
-  return at_edge(last_) - at_edge(first_);
+  const double left = rules_.min_steps - steps_between(first_, last_, step);
+  return Seconds(std::clamp(left > 0 ? std::min(1.0, left) * step : step, 0.05, 1.0));
 }
 
 Measurement Window::result() const {
@@ -139,7 +142,7 @@ Measurement Window::result() const {
     measured.work.step_time_low = Seconds(*step.low);
     measured.work.step_time_high = Seconds(*step.high);
   }
-  measured.work.steps = steps_between(step.median);
+  measured.work.steps = steps_between(first_, last_, step.median);
   judge(measured.notes, measured.conditions);
   measured.energy = energy(measured.notes);
   return measured;

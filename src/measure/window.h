@@ -47,7 +47,6 @@ class Window {
   bool is_other_limit(const std::optional<double>& watts) const;
   void take_in(const Observation& observation);
   bool long_enough(const Observation& observation) const;
-  double steps_between(double step_time) const;
   Conditions conditions() const;
   Energy energy(Notes& notes) const;
   void judge(Notes& notes, const Conditions& seen) const;

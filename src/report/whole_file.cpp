@@ -112,7 +112,8 @@ Result<void> write_whole_file(const fs::path& path, std::string_view text) {
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return write_into(path, text);
   }
-  const fs::path target = fs::weakly_canonical(path, error);
+  // A name alone is in the working folder, which weakly_canonical says of existing files only.
+  const fs::path target = fs::weakly_canonical(fs::absolute(path, error), error);
   if (error) {
     return cannot_write(path, error.message());
   }

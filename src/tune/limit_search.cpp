@@ -19,6 +19,9 @@ constexpr double kQuiteSure = 1.5;
 constexpr double kOpening[] = {0.5, 0.25};
 // Energy is looked for once the shares have given the curve a shape.
 constexpr std::size_t kPointsBeforeEnergy = 7;
+// Windows on a short grid, as a share of its values; a search needs a few in any case.
+constexpr double kMostOfGrid = 0.6;
+constexpr int kFewestWindows = 9;
 // Two windows of one limit this far apart need a third to say which is odd.
 constexpr double kDisagreement = 0.01;
 // A point is suspect if it lies this many deviations off the fit through all others.
@@ -234,8 +237,15 @@ LimitSearch::LimitSearch(LimitSpace space,
                          SearchBudget budget)
     : space_(std::move(space)), keep_percent_(std::move(keep_percent)), budget_(budget) {}
 
+// On a short grid a search must stay cheaper than walking it.
+std::size_t LimitSearch::most_windows() const {
+  const auto of_grid =
+      static_cast<int>(kMostOfGrid * static_cast<double>(space_.values().size()));
+  return static_cast<std::size_t>(std::min(budget_.windows, std::max(of_grid, kFewestWindows)));
+}
+
 std::optional<Setting> LimitSearch::next(std::span<const Measurement> measured) const {
-  if (static_cast<int>(measured.size()) >= budget_.windows) {
+  if (measured.size() >= most_windows()) {
     return std::nullopt;
   }
   const Knowledge known(space_, measured);

@@ -21,9 +21,10 @@ class LimitSearch final : public Search {
   /// `keep_percent`: shares of the speed at `space.max`.
   LimitSearch(LimitSpace space, std::vector<double> keep_percent, SearchBudget budget);
   std::optional<Setting> next(std::span<const Measurement> measured) const override;
-  int expected_windows() const override { return budget_.windows; }
+  int expected_windows() const override { return static_cast<int>(most_windows()); }
 
  private:
+  std::size_t most_windows() const;
   LimitSpace space_;
   std::vector<double> keep_percent_;
   SearchBudget budget_;

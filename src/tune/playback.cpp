@@ -14,6 +14,9 @@ namespace {
 // lowest limit from which more watts gain less than this in speed.
 constexpr double kNoGain = 0.005;
 
+// A playback walks every step; shorter ones would walk for minutes.
+constexpr Seconds kShortestStep{1e-5};
+
 std::vector<RecordedPoint> curve_of(const Series& series) {
   std::map<double, std::vector<double>> times;
   for (const Measurement& measured : series.measurements) {
@@ -73,7 +76,10 @@ std::vector<RecordedSeries> playable(const std::vector<Series>& recorded,
   std::vector<RecordedSeries> playable;
   std::map<std::string, int> seen;
   const auto usable = [](const Series& series) {
-    return series.knob == power_limit_knob() && curve_of(series).size() >= 2;
+    const std::vector<RecordedPoint> curve = curve_of(series);
+    return series.knob == power_limit_knob() && curve.size() >= 2 &&
+           std::all_of(curve.begin(), curve.end(),
+                       [](const auto& point) { return point.step_time >= kShortestStep; });
   };
   const auto names_without = [&](std::string_view left_out) {
     std::vector<std::string> names;

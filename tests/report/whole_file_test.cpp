@@ -147,5 +147,14 @@ TEST_F(WholeFile, writes_into_a_device) {
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
+TEST_F(WholeFile, writes_a_name_without_a_folder_into_the_working_folder) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder());
+  const Result<void> written = write_whole_file("page.html", "text");
+  fs::current_path(before);
+  EXPECT_EQ(message(written), "no error");
+  EXPECT_EQ(content(folder() / "page.html"), "text");
+}
+
 }  // namespace
 }  // namespace halfwatt

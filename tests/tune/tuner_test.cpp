@@ -97,7 +97,7 @@ TEST(Tuner, puts_the_limit_back_when_it_is_interrupted) {
   int asked = 0;
   const Result<void> done = bench.run(
       list({480, 300, 200}), measured, [](const auto&) { return Result<void>(); },
-      [&asked] { return ++asked > 600; });
+      [&asked] { return ++asked > 300; });
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().kind, ErrorKind::interrupted);
   EXPECT_EQ(bench.card.limit(), Watts(390));
