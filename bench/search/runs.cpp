@@ -5,10 +5,9 @@
 #include <thread>
 
 #include "base/check.h"
-#include "tune/energy.h"
 #include "tune/limit_search.h"
-#include "tune/shares.h"
 #include "tune/tuner.h"
+#include "tune/verdict.h"
 
 namespace halfwatt::bench {
 namespace {
@@ -25,14 +24,17 @@ Series search(const TrueCurve& truth, const Disturbance& disturbance, std::uint6
                             NumericalState::live, card, disturbance, seed);
   SimulatedLimit control(card);
   LimitGuard guard = *LimitGuard::hold(control);
-  const LimitSpace space{power_limit_knob(), truth.card.limits.min.value(),
+  const LimitSpace space{power_limit_knob(kTolerance), truth.card.limits.min.value(),
                          truth.card.limits.max.value(), kTolerance};
   const ReferencedSearch search(
       space.knob, space.max,
-      std::make_unique<LimitSearch>(
-          space, std::vector<double>(std::begin(kShares), std::end(kShares)), SearchBudget{}));
+      std::make_unique<LimitSearch>(space, space.max,
+                                    std::vector<double>(std::begin(kShares), std::end(kShares)),
+                                    SearchBudget{}));
   Tuner tuner({clock, card, workload, &guard}, MeterRules{}, [] { return false; });
   Series series;
+  series.knob = space.knob;
+  series.limits = truth.card.limits;
   const Result<void> done =
       tuner.run(search, series.measurements, [](const auto&) { return Result<void>(); });
   HALFWATT_CHECK(done.has_value(), "a simulated run cannot fail");
@@ -43,11 +45,13 @@ Series search(const TrueCurve& truth, const Disturbance& disturbance, std::uint6
 
 Run run_once(const TrueCurve& truth, const Disturbance& disturbance, std::uint64_t seed) {
   const Series series = search(truth, disturbance, seed);
-  const Curve curve = build_curve(series, Reference::top);
-  const Shares shares(curve);
+  // By the same way as the program's own answer.
+  const Result<Verdict> answer = analyze({series}, AnalysisOptions{});
+  const SeriesVerdict& found = answer->series.front();
   Run run;
-  for (const double percent : kShares) {
-    const KeepVerdict verdict = shares.keep(percent, kTolerance);
+  for (std::size_t i = 0; i < std::size(kShares); ++i) {
+    const double percent = kShares[i];
+    const KeepVerdict& verdict = found.keep[i];
     const double limit = verdict.limit.value_or(truth.points.back().limit.value());
     const double right = truth.keep(percent);
     const bool off = std::abs(limit - right) > kTolerance;
@@ -56,12 +60,11 @@ Run run_once(const TrueCurve& truth, const Disturbance& disturbance, std::uint64
     run.off += off && verdict.resolvable ? 1 : 0;
     run.kept += 100 * truth.share(limit) >= percent - kHalfAPoint ? 1 : 0;
   }
-  const auto least = least_energy(curve, series.knob);
-  run.energy_excess = truth.energy(least->limit) / truth.least_energy() - 1;
+  run.energy_excess = truth.energy(found.least->limit) / truth.least_energy() - 1;
   for (const Measurement& each : series.measurements) {
     run.steps += each.work.steps;
   }
-  run.limits = static_cast<int>(curve.points.size());
+  run.limits = static_cast<int>(found.curve.points.size());
   return run;
 }
 

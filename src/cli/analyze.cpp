@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <set>
 
 #include "cli/output.h"
 #include "measure/record.h"
@@ -20,8 +21,14 @@ bool is_record(const std::filesystem::path& path) {
          looks_like_record(std::string(1, static_cast<char>(first)));
 }
 
-// What a record was asked when it was made holds unless flags say otherwise.
-Result<Series> read_as_record(const std::filesystem::path& path, AnalysisOptions& asked) {
+/// What the files hold, and what records among them were asked.
+struct Input {
+  std::vector<Series> series;
+  std::vector<AnalysisOptions> asked;  ///< one for each record
+  std::size_t files = 0;
+};
+
+Result<void> read_as_record(const std::filesystem::path& path, Input& input) {
   const Result<Record> record = read_record(path);
   if (!record) {
     return record.error();
@@ -29,6 +36,7 @@ Result<Series> read_as_record(const std::filesystem::path& path, AnalysisOptions
   if (record->dropped_last_line) {
     remark(fmt::format("{}: the last line is half written; it is left out", path.string()));
   }
+  AnalysisOptions asked;
   if (!record->header.keep_percent.empty()) {
     asked.keep_percent = record->header.keep_percent;
   }
@@ -38,7 +46,9 @@ Result<Series> read_as_record(const std::filesystem::path& path, AnalysisOptions
                                  path.string(), record->header.reference));
   }
   asked.reference = *known;
-  return to_series(*record);
+  input.asked.push_back(asked);
+  input.series.push_back(to_series(*record));
+  return {};
 }
 
 ImportOptions import_options(const Invocation& invocation) {
@@ -51,10 +61,64 @@ ImportOptions import_options(const Invocation& invocation) {
   return options;
 }
 
-// The card, or the file where it does not name the card.
+Result<void> read_as_csv(const std::filesystem::path& path,
+                         const ImportOptions& options,
+                         Input& input) {
+  Result<Imported> imported = import_csv(path, options);
+  if (!imported) {
+    return imported.error();
+  }
+  for (const std::string& line : imported->remarks) {
+    remark(line);
+  }
+  for (Series& series : imported->series) {
+    input.series.push_back(std::move(series));
+  }
+  return {};
+}
+
+Result<Input> read_all(const Invocation& invocation) {
+  Input input;
+  std::set<std::string> seen;
+  for (const std::string& name : invocation.arguments()) {
+    if (!seen.insert(name).second) {
+      return bad_input(fmt::format("analyze: {} is given twice", name));
+    }
+    const Result<void> read = is_record(name)
+                                  ? read_as_record(name, input)
+                                  : read_as_csv(name, import_options(invocation), input);
+    if (!read) {
+      return read.error();
+    }
+    ++input.files;
+  }
+  return input;
+}
+
+// What a record was asked when it was made holds unless flags say otherwise; among several
+// files only where all of them were asked the same.
+AnalysisOptions asked_by(const Input& input) {
+  const bool same = std::all_of(
+      input.asked.begin(), input.asked.end(), [&input](const AnalysisOptions& each) {
+        return each.keep_percent == input.asked.front().keep_percent &&
+               each.reference == input.asked.front().reference;
+      });
+  const bool all_records = !input.asked.empty() && input.asked.size() == input.files;
+  return same && all_records ? input.asked.front() : AnalysisOptions{};
+}
+
+// The cards, or the file where it does not name the card.
 std::string title_of(const Verdict& verdict) {
   const Series& first = verdict.series.front().series;
-  return "Power limits: " + (first.device == "unknown" ? first.source : first.device);
+  std::set<std::string> devices;
+  bool watts = true;
+  for (const SeriesVerdict& each : verdict.series) {
+    devices.insert(each.series.device);
+    watts = watts && each.series.knob.unit == "W";
+  }
+  return fmt::format("{} {}{}", watts ? "Power limits of" : "Limits of",
+                     first.device == "unknown" ? first.source : first.device,
+                     devices.size() > 1 ? fmt::format(" and {} more", devices.size() - 1) : "");
 }
 
 Result<void> run(const Invocation& invocation) {
@@ -64,34 +128,15 @@ Result<void> run(const Invocation& invocation) {
   if (const Result<void> fine = check_output(invocation); !fine) {
     return fine.error();
   }
-  std::vector<Series> all;
-  AnalysisOptions asked;
-  for (const std::string& name : invocation.arguments()) {
-    if (is_record(name)) {
-      Result<Series> series = read_as_record(name, asked);
-      if (!series) {
-        return series.error();
-      }
-      all.push_back(std::move(*series));
-      continue;
-    }
-    Result<Imported> imported =
-        import_csv(std::filesystem::path(name), import_options(invocation));
-    if (!imported) {
-      return imported.error();
-    }
-    for (const std::string& line : imported->remarks) {
-      remark(line);
-    }
-    for (Series& series : imported->series) {
-      all.push_back(std::move(series));
-    }
+  Result<Input> input = read_all(invocation);
+  if (!input) {
+    return input.error();
   }
-  const Result<AnalysisOptions> options = read_analysis_options(invocation, asked);
+  const Result<AnalysisOptions> options = read_analysis_options(invocation, asked_by(*input));
   if (!options) {
     return options.error();
   }
-  const Result<Verdict> verdict = analyze(std::move(all), *options);
+  const Result<Verdict> verdict = analyze(std::move(input->series), *options);
   if (!verdict) {
     return verdict.error();
   }
@@ -112,8 +157,12 @@ Command analyze_command() {
       "tokens_per_s and the like; energy or average power are used where they are there; every "
       "other column splits the rows into series. docs/csv.md lists all names.";
   command.arguments = "FILE...";
-  command.options = analysis_options();
+  command.options = share_options();
   for (const Option& option : {
+           Option{
+               "--relative-to", "SERIES",
+               "take the reference speed of this series as 100 % for all that are comparable "
+               "with it"},
            Option{"--x", "NAME[=UNIT]", "column of the knob, where it is not power_limit_w"},
            Option{"--y", "NAME[=UNIT]", "column of the time or rate, where there are several"},
            Option{"--items", "NAME", "what a step yields: image, token"},

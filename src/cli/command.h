@@ -30,6 +30,9 @@ class Invocation {
   std::optional<std::string> get(std::string_view option) const;
   std::vector<std::string> all(std::string_view option) const;
   const std::vector<std::string>& arguments() const { return arguments_; }
+  /// How the program was called: "build/release/bin/halfwatt".
+  const std::string& program() const { return program_; }
+  void set_program(std::string name) { program_ = std::move(name); }
 
   /// The value as a number within bounds, or `otherwise` if not given. Errors: bad input that
   /// names the flag.
@@ -37,6 +40,11 @@ class Invocation {
                         double otherwise,
                         double low,
                         double high) const;
+  /// The same, and a whole number.
+  Result<double> whole(std::string_view option,
+                       double otherwise,
+                       double low,
+                       double high) const;
   /// The value as numbers separated by commas.
   Result<std::vector<double>> numbers(std::string_view option,
                                       std::vector<double> otherwise) const;
@@ -44,6 +52,7 @@ class Invocation {
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> arguments_;
+  std::string program_ = "halfwatt";
 };
 
 struct Example {

@@ -9,6 +9,9 @@ namespace halfwatt {
 namespace {
 
 Result<double> parse_number(std::string_view option, std::string_view text) {
+  if (text.empty()) {
+    return bad_input(fmt::format("{}: a number is missing", option));
+  }
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
@@ -45,6 +48,17 @@ Result<double> Invocation::number(std::string_view option,
   if (value && (*value < low || *value > high)) {
     return bad_input(
         fmt::format("{} {}: needed a number from {:g} to {:g}", option, *given, low, high));
+  }
+  return value;
+}
+
+Result<double> Invocation::whole(std::string_view option,
+                                 double otherwise,
+                                 double low,
+                                 double high) const {
+  Result<double> value = number(option, otherwise, low, high);
+  if (value && *value != std::floor(*value)) {
+    return bad_input(fmt::format("{} {}: needed a whole number", option, *get(option)));
   }
   return value;
 }

@@ -10,17 +10,17 @@
 #include "cli/output.h"
 #include "cli/overview.h"
 #include "cli/parse.h"
-#include "cli/sweep.h"
 
 namespace halfwatt {
 namespace {
 
-Result<void> run(const std::vector<std::string>& words) {
-  const Result<Typed> typed = parse(words);
+Result<void> run(const std::string& program, const std::vector<std::string>& words) {
+  Result<Typed> typed = parse(words);
   if (!typed) {
     return typed.error();
   }
-  if (const auto* call = std::get_if<Call>(&*typed)) {
+  if (auto* call = std::get_if<Call>(&*typed)) {
+    call->invocation.set_program(program);
     return call->command->run(call->invocation);
   }
   if (const auto* help = std::get_if<HelpWanted>(&*typed)) {
@@ -29,22 +29,19 @@ Result<void> run(const std::vector<std::string>& words) {
   if (std::holds_alternative<VersionWanted>(*typed)) {
     return print(fmt::format("halfwatt {}\n", kVersion));
   }
-  return print(overview(look_at_machine("/")) + "\nhalfwatt --help lists all commands.\n");
-}
-
-void install_signal_handlers() {
-  std::signal(SIGINT, [](int) { ask_for_interruption(); });
-  std::signal(SIGTERM, [](int) { ask_for_interruption(); });
-  // A record that grows over the limit of `ulimit -f` is an error like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
+  return print(overview(look_at_machine("/"), program) +
+               "\nhalfwatt --help lists all commands.\n");
 }
 
 }  // namespace
 }  // namespace halfwatt
 
 int main(int argc, char** argv) {
-  halfwatt::install_signal_handlers();
-  const auto done = halfwatt::run(std::vector<std::string>(argv + 1, argv + argc));
+  // A record that grows over the limit of `ulimit -f` is an error like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  const auto done =
+      halfwatt::run(argc > 0 ? argv[0] : "halfwatt",
+                    std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   if (done) {
     return 0;
   }

@@ -14,7 +14,7 @@
 
 namespace halfwatt {
 
-std::vector<Option> analysis_options() {
+std::vector<Option> share_options() {
   return {
       {"--keep", "LIST",
        "shares of the reference speed to keep, in percent; the default is 80,90,95"},
@@ -22,8 +22,6 @@ std::vector<Option> analysis_options() {
        "whose speed is 100 %: top, the highest measured limit (the default); default, the "
        "limit "
        "the vendor ships; max, the limit with the highest speed"},
-      {"--relative-to", "SERIES",
-       "take the reference speed of this series as 100 % for all that are comparable with it"},
   };
 }
 

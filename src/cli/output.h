@@ -9,8 +9,8 @@
 
 namespace halfwatt {
 
-/// The flags --keep, --reference and --relative-to, for the tables of commands.
-std::vector<Option> analysis_options();
+/// The flags --keep and --reference, for the tables of commands.
+std::vector<Option> share_options();
 /// The flags --format and --report.
 std::vector<Option> output_options();
 

@@ -47,13 +47,13 @@ Machine look_at_machine(const std::filesystem::path& root) {
   return machine;
 }
 
-std::string next_command(const Machine& machine) {
-  return machine.gpus.empty()
-             ? "halfwatt tune --workload study:train-amp-fp16 --report tune.html"
-             : "halfwatt analyze yours.csv --report yours.html";
+std::string next_command(const Machine& machine, const std::string& program) {
+  return program + (machine.gpus.empty()
+                        ? " tune --workload study:train-amp-fp16 --report tune.html"
+                        : " analyze yours.csv --report yours.html");
 }
 
-std::string overview(const Machine& machine) {
+std::string overview(const Machine& machine, const std::string& program) {
   std::string text = fmt::format(
       "This machine: {}{}\n", machine.cpu.empty() ? "a CPU of unknown model" : machine.cpu,
       machine.threads > 0 ? fmt::format(", {} threads", machine.threads) : "");
@@ -68,7 +68,7 @@ std::string overview(const Machine& machine) {
         "This version does not drive real cards yet. It judges what you measured: a CSV file\n"
         "with the columns power_limit_w and ms_per_batch, one row a limit.\n";
   }
-  return text + fmt::format("Try next:  {}\n", next_command(machine));
+  return text + fmt::format("Try next:  {}\n", next_command(machine, program));
 }
 
 }  // namespace halfwatt

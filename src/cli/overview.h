@@ -16,9 +16,9 @@ struct Machine {
 /// Reads `root`/proc; `root` is "/" but in tests.
 Machine look_at_machine(const std::filesystem::path& root);
 
-/// A few lines: what is there, and the one command to try next.
-std::string overview(const Machine& machine);
+/// A few lines: what is there; `program`: how it was called; and the one command to try next.
+std::string overview(const Machine& machine, const std::string& program);
 /// The one command to try next on this machine.
-std::string next_command(const Machine& machine);
+std::string next_command(const Machine& machine, const std::string& program);
 
 }  // namespace halfwatt

@@ -17,6 +17,11 @@ std::string command_names() {
   return names;
 }
 
+Error not_a_command(const std::string& word) {
+  return bad_input(fmt::format("{}: not a command; there are {}; see halfwatt --help", word,
+                               command_names()));
+}
+
 // CLI11's messages name the word; the next step is ours to add.
 Error usage_error(const Command& command, std::string what) {
   std::replace(what.begin(), what.end(), '\n', ' ');
@@ -49,6 +54,9 @@ Result<Typed> parse_call(const Command& command, std::vector<std::string> words)
   std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
   try {
     app.parse(words);
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string what = error.what();
+    return usage_error(command, what.substr(0, what.find(':')) + ": a value is missing");
   } catch (const CLI::ParseError& error) {
     return usage_error(command, error.what());
   }
@@ -81,6 +89,9 @@ Result<Typed> parse(const std::vector<std::string>& words) {
   const std::string& first = words.front();
   if (first == "--help" || first == "-h" || first == "help") {
     const Command* about = words.size() > 1 ? find_command(words[1]) : nullptr;
+    if (words.size() > 1 && about == nullptr) {
+      return not_a_command(words[1]);
+    }
     return Typed(HelpWanted{about});
   }
   if (first == "--version") {
@@ -88,8 +99,7 @@ Result<Typed> parse(const std::vector<std::string>& words) {
   }
   const Command* command = find_command(first);
   if (command == nullptr) {
-    return bad_input(fmt::format("{}: not a command; there are {}; see halfwatt --help", first,
-                                 command_names()));
+    return not_a_command(first);
   }
   const std::vector<std::string> rest(words.begin() + 1, words.end());
   const auto end_of_flags = std::find(rest.begin(), rest.end(), "--");

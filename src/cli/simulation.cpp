@@ -63,7 +63,7 @@ Result<std::vector<RecordedSeries>> series_of(const DeviceId& device) {
     return bad_input(
         fmt::format("--device {}: no series to play back; needed one with two power limits or "
                     "more and steps "
-                    "of at least 10 us",
+                    "of at least 0.1 ms",
                     device.text()));
   }
   return all;
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Simulation>> open_simulation(const Invocation& invocation
     }
   }
   constexpr double kLargestSeed = 9e15;  // whole numbers of a double
-  const Result<double> seed = invocation.number("--seed", 1, 0, kLargestSeed);
+  const Result<double> seed = invocation.whole("--seed", 1, 0, kLargestSeed);
   if (!seed) {
     return seed.error();
   }

@@ -83,11 +83,12 @@ Result<std::vector<Measurement>> play(const RecordedSeries& series) {
   if (!guard) {
     return guard.error();
   }
-  const LimitSpace space{power_limit_knob(), series.card.limits.min.value(),
+  const LimitSpace space{power_limit_knob(kStep), series.card.limits.min.value(),
                          series.card.limits.max.value(), kStep};
   const ReferencedSearch search(
       space.knob, space.max,
-      std::make_unique<LimitSearch>(space, AnalysisOptions{}.keep_percent, SearchBudget{}));
+      std::make_unique<LimitSearch>(space, space.max, AnalysisOptions{}.keep_percent,
+                                    SearchBudget{}));
   Tuner tuner({simulation.clock, simulation.card, simulation.workload, &*guard}, MeterRules{},
               [] { return false; });
   std::vector<Measurement> measured;
@@ -147,6 +148,7 @@ Result<void> add_search(Document& document, const Verdict& verdict) {
     }
     Series series;
     series.labels = verdict.series[i].series.labels;
+    series.knob = power_limit_knob(kStep);
     series.provenance = Provenance::simulated;
     series.limits = (*all)[i].card.limits;
     series.measurements = std::move(*measured);
@@ -172,8 +174,7 @@ Result<Document> study_document(const Verdict& verdict) {
   if (!claims) {
     return claims.error();
   }
-  Document document =
-      verdict_document(verdict, "Power limits of the recorded RTX 3090 study (ViT-B/16)");
+  Document document = verdict_document(verdict, "the recorded RTX 3090 study of ViT-B/16");
   Document extra;
   add_claims(extra, verdict, *claims);
   if (const Result<void> done = add_search(extra, verdict); !done) {
@@ -209,7 +210,7 @@ Result<void> run(const Invocation& invocation) {
   if (invocation.get("--format").value_or("text") != "text") {
     return {};
   }
-  return print("\n" + overview(look_at_machine("/")));
+  return print("\n" + overview(look_at_machine("/"), invocation.program()));
 }
 
 }  // namespace

@@ -20,6 +20,17 @@ namespace {
 
 volatile std::sig_atomic_t asked_to_stop = 0;
 
+bool interruption_is_asked() { return asked_to_stop != 0; }
+
+// The first signal ends the sweep in order, the second one the process.
+void handle_interruptions() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { asked_to_stop = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
 constexpr double kUsualStep = 10;  // W
 
 /// Everything a sweep needs, read from the command line.
@@ -67,7 +78,7 @@ Result<Job> read_job(const Invocation& invocation) {
   if (!step) {
     return step.error();
   }
-  job.space = {power_limit_knob(), limits.min.value(), limits.max.value(), *step};
+  job.space = {power_limit_knob(*step), limits.min.value(), limits.max.value(), *step};
   return job;
 }
 
@@ -123,6 +134,7 @@ Result<void> measure(Job& job, const Search& search, RecordFile& file) {
   if (!guard) {
     return guard.error();
   }
+  handle_interruptions();
   const SteadyClock wall;
   ProgressLine progress(wall, std::cerr, stderr_progress_style());
   Tuner tuner({simulation.clock, simulation.card, simulation.workload, &*guard, job.clamped},
@@ -148,6 +160,7 @@ Result<void> run_search(const Invocation& invocation, Job& job, const Search& se
   if (!file) {
     return file.error();
   }
+  job.simulation->workload.go_on_after(file->measured.size());
   const Result<void> done = measure(job, search, *file);
   if (!done) {
     Error error = done.error();
@@ -157,6 +170,13 @@ Result<void> run_search(const Invocation& invocation, Job& job, const Search& se
     }
     return error;
   }
+  if (std::none_of(file->measured.begin(), file->measured.end(),
+                   [](const Measurement& each) { return each.counts(); })) {
+    const Notes& notes = file->measured.empty() ? Notes{} : file->measured.back().notes;
+    return Error{ErrorKind::workload,
+                 fmt::format("{}: no window counts: {}", header.workload,
+                             notes.empty() ? "nothing was measured" : sentence(notes.front()))};
+  }
   // The same path as reading the record again, so that both give the same bytes.
   const Record record{header, std::move(file->measured), false};
   const Result<Verdict> verdict = analyze({to_series(record)}, job.asked);
@@ -164,7 +184,25 @@ Result<void> run_search(const Invocation& invocation, Job& job, const Search& se
     return verdict.error();
   }
   return show(invocation, *verdict,
-              verdict_document(*verdict, "Power limits: " + record.header.device));
+              verdict_document(*verdict, "Power limits of " + record.header.device));
+}
+
+// The limit whose speed is 100 %. A search must know it before it measures.
+Result<double> reference_of(const Job& job) {
+  if (job.asked.reference == Reference::top) {
+    return job.space.max;
+  }
+  const auto& preset = job.simulation->card.info().limits->preset;
+  if (job.asked.reference == Reference::preset && preset) {
+    return preset->value();
+  }
+  return bad_input(fmt::format(
+      "tune --reference {}: {}; needed top, or record with --record and use analyze "
+      "--reference {}",
+      text(job.asked.reference),
+      job.asked.reference == Reference::peak ? "the fastest limit is known only afterwards"
+                                             : "the card does not tell its default limit",
+      text(job.asked.reference)));
 }
 
 Result<void> run_tune(const Invocation& invocation) {
@@ -175,15 +213,19 @@ Result<void> run_tune(const Invocation& invocation) {
   SearchBudget budget;
   constexpr double kFewest = 4;
   constexpr double kMost = 200;
-  const Result<double> most = invocation.number("--max-limits", budget.limits, kFewest, kMost);
+  const Result<double> most = invocation.whole("--max-limits", budget.limits, kFewest, kMost);
   if (!most) {
     return most.error();
   }
   budget.windows += static_cast<int>(*most) - budget.limits;
   budget.limits = static_cast<int>(*most);
+  const Result<double> reference = reference_of(*job);
+  if (!reference) {
+    return reference.error();
+  }
   const ReferencedSearch search(
-      job->space.knob, job->space.max,
-      std::make_unique<LimitSearch>(job->space, job->asked.keep_percent, budget));
+      job->space.knob, *reference,
+      std::make_unique<LimitSearch>(job->space, *reference, job->asked.keep_percent, budget));
   return run_search(invocation, *job, search);
 }
 
@@ -217,17 +259,21 @@ Result<std::vector<double>> read_limits(const Invocation& invocation, const Limi
 std::vector<double> clamp_limits(const std::vector<double>& limits, Job& job) {
   const LimitSpace& space = job.space;
   std::vector<double> inside;
+  std::vector<double> outside;
   for (const double limit : limits) {
     const double clamped = std::clamp(limit, space.min, space.max);
     if (clamped != limit) {
-      remark(
-          fmt::format("--limits: {:g} W is outside the card's {:g} to {:g} W; {:g} W is used",
-                      limit, space.min, space.max, clamped));
+      outside.push_back(limit);
       job.clamped.push_back(clamped);
     }
     if (std::find(inside.begin(), inside.end(), clamped) == inside.end()) {
       inside.push_back(clamped);
     }
+  }
+  if (!outside.empty()) {
+    remark(fmt::format(
+        "--limits: {:g} W {} outside the card's {:g} to {:g} W; the nearest it takes is used",
+        fmt::join(outside, ", "), outside.size() == 1 ? "is" : "are", space.min, space.max));
   }
   return inside;
 }
@@ -242,7 +288,7 @@ Result<void> run_sweep(const Invocation& invocation) {
     return limits.error();
   }
   constexpr double kMostRepeats = 1000;
-  const Result<double> repeats = invocation.number("--repeats", 1, 1, kMostRepeats);
+  const Result<double> repeats = invocation.whole("--repeats", 1, 1, kMostRepeats);
   if (!repeats) {
     return repeats.error();
   }
@@ -256,6 +302,8 @@ Result<void> run_sweep(const Invocation& invocation) {
     return bad_input(
         fmt::format("--order {}: needed interleaved, ascending or descending", order));
   }
+  // Every limit of the list is a choice of the user's: no step between them is open.
+  job->space.knob = power_limit_knob();
   const double top = *std::max_element(inside.begin(), inside.end());
   auto list = std::make_unique<ListSearch>(job->space.knob, std::move(inside),
                                            static_cast<int>(*repeats), order == "interleaved");
@@ -274,16 +322,13 @@ std::vector<Option> common_options() {
       {"--record", "FILE.jsonl", "write every window here as it ends (docs/record.md)"},
       {"--resume", "", "go on with the record if it exists"},
   };
-  for (const auto& more : {analysis_options(), output_options(), simulation_options()}) {
+  for (const auto& more : {share_options(), output_options(), simulation_options()}) {
     options.insert(options.end(), more.begin(), more.end());
   }
   return options;
 }
 
 }  // namespace
-
-bool interruption_is_asked() { return asked_to_stop != 0; }
-void ask_for_interruption() { asked_to_stop = 1; }
 
 Command tune_command() {
   Command command;

@@ -9,8 +9,4 @@ Command tune_command();
 /// `halfwatt sweep`: a grid or list of limits, each measured.
 Command sweep_command();
 
-/// Set by SIGINT and SIGTERM, asked by the measuring loop; main installs the handlers.
-bool interruption_is_asked();
-void ask_for_interruption();
-
 }  // namespace halfwatt

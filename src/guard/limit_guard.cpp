@@ -62,6 +62,7 @@ Result<void> LimitGuard::restore() {
     changed_ = false;
     return {};
   }
+  failure_was_told_ = true;
   return Error{
       ErrorKind::not_restored,
       fmt::format("the power limit could not be put back to {:g} W: {}", found_.value(),

@@ -17,4 +17,9 @@ bool Measurement::counts() const {
          std::none_of(notes.begin(), notes.end(), invalidates);
 }
 
+bool Measurement::settled() const {
+  return counts() ||
+         std::find(notes.begin(), notes.end(), WindowNote::rejected_too_often) != notes.end();
+}
+
 }  // namespace halfwatt

@@ -23,6 +23,8 @@ struct Measurement {
   std::optional<Joules> joules_per_item() const;
   /// Whether a note or a dead network forbids using its figures.
   bool counts() const;
+  /// Whether nothing more is to come of it: it counts, or it was given up.
+  bool settled() const;
 };
 
 }  // namespace halfwatt

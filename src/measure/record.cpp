@@ -103,6 +103,14 @@ std::string difference(const RecordHeader& found, const RecordHeader& wanted) {
   if (found.limits != wanted.limits) {
     return differ("range of limits", text(found.limits), text(wanted.limits));
   }
+  // The verdict of the whole record must be the one that the first line asks for.
+  if (found.keep_percent != wanted.keep_percent) {
+    return differ("--keep", fmt::format("{:g}", fmt::join(found.keep_percent, ",")),
+                  fmt::format("{:g}", fmt::join(wanted.keep_percent, ",")));
+  }
+  if (found.reference != wanted.reference) {
+    return differ("--reference", found.reference, wanted.reference);
+  }
   return {};
 }
 

@@ -305,9 +305,10 @@ std::vector<Knob> read_knobs(Fields& outer) {
   }
   for (const Json& each : *found) {
     Fields fields(each, "knobs");
-    Knob knob{fields.word("name", true), fields.word("unit", false)};
-    if (fields.failed() || knob.name.empty()) {
-      outer.fail("knobs", "holds a knob without a name, or with a unit that is no text");
+    Knob knob{fields.word("name", true), fields.word("unit", false),
+              fields.number("step", false, 0)};
+    if (fields.failed() || knob.name.empty() || knob.step == 0.0) {
+      outer.fail("knobs", "holds a knob without a name, or with a unit or step that is none");
       return knobs;
     }
     knobs.push_back(std::move(knob));
@@ -407,7 +408,9 @@ std::string header_line(const RecordHeader& header) {
   }
   json["knobs"] = Json::array();
   for (const Knob& knob : header.knobs) {
-    json["knobs"].push_back({{"name", knob.name}, {"unit", knob.unit}});
+    Json one = {{"name", knob.name}, {"unit", knob.unit}};
+    put(one, "step", knob.step);
+    json["knobs"].push_back(std::move(one));
   }
   json["keep_percent"] = header.keep_percent;
   json["reference"] = header.reference;

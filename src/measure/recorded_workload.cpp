@@ -24,9 +24,16 @@ RecordedWorkload::RecordedWorkload(WorkloadInfo info,
       state_(state),
       card_(&card),
       disturbance_(disturbance),
+      seed_(seed),
       rng_(seed) {
   HALFWATT_CHECK(!curve_.empty(), "a recorded workload needs a point");
   drift_ = disturbance_.drift * rng_.normal();
+}
+
+void RecordedWorkload::go_on_after(std::size_t windows) {
+  if (windows > 0) {
+    rng_ = Rng(seed_ + windows);
+  }
 }
 
 Seconds RecordedWorkload::recorded_step_time(Watts limit) const {

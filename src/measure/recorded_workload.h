@@ -52,6 +52,9 @@ class RecordedWorkload final : public Workload {
   std::optional<Prediction> predict(const Setting&) const override { return std::nullopt; }
   void stop() override;
 
+  /// Goes on with the random numbers of a run that was interrupted after so many windows.
+  void go_on_after(std::size_t windows);
+
   /// What the recording says about `limit`, undisturbed.
   Seconds recorded_step_time(Watts limit) const;
 
@@ -65,6 +68,7 @@ class RecordedWorkload final : public Workload {
   NumericalState state_;
   SimulatedCard* card_;
   Disturbance disturbance_;
+  std::uint64_t seed_;
   Rng rng_;
   double window_factor_ = 1;
   double drift_ = 0;

@@ -16,11 +16,15 @@ using KnobValue = std::variant<double, std::string>;
 struct Knob {
   std::string name;  ///< "power_limit", "batch", "precision", "sm_clock"
   std::string unit;  ///< "W", "MHz", empty for a word or a count
+  std::optional<double> step =
+      {};  ///< between values that were open to choice; unknown of a file
   bool operator==(const Knob&) const = default;
 };
 
 /// The knob that limits a card's power, in watts.
-inline Knob power_limit_knob() { return {"power_limit", "W"}; }
+inline Knob power_limit_knob(std::optional<double> step = {}) {
+  return {"power_limit", "W", step};
+}
 
 /// One point of that space: knob names with their values, in the order they were set.
 class Setting {

@@ -119,8 +119,8 @@ Seconds Window::pause() const {
   if (phase_ != Phase::inside) {
     return tick_ ? *tick_ / kReadsPerTick : Seconds(0.005);
   }
-  // About once a step, so that single steps are seen, within what a sampler can do; and not past
-  // the end, so that no more is measured than was asked for.
+  // About once a step, so that single steps are seen, within what a sampler can do; and not
+  // past the end, so that no more is measured than was asked for.
   const double step = step_times_.empty() ? 0.1 : step_times_.back();
   const double left = rules_.min_steps - steps_between(first_, last_, step);
   return Seconds(std::clamp(left > 0 ? std::min(1.0, left) * step : step, 0.05, 1.0));

@@ -13,7 +13,7 @@ struct WindowRules {
   double min_steps = 20;
   int min_ticks = 20;  ///< of the energy counter: its quantisation is then below 1 %
   Seconds min_duration{2};
-  Seconds patience{60};         ///< without a step, or a tick of the counter, until it gives up
+  Seconds patience{300};        ///< without a step, or a tick of the counter, until it gives up
   double max_throttled = 0.01;  ///< share of the window
   double max_temperature_drift = 3;  ///< kelvin
   double max_energy_gap = 0.05;      ///< between counter and integral of power

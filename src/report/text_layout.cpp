@@ -172,7 +172,8 @@ std::string shortened(std::string_view text, int width) {
   if (width < 1) {
     return {};
   }
-  // The end of a long name often tells it from its neighbours ("... 1024 adam"): keep some of it.
+  // The end of a long name often tells it from its neighbours ("... 1024 adam"): keep some of
+  // it.
   std::string_view tail;
   if (width >= kWorthATail) {
     tail = text;

@@ -14,8 +14,8 @@ std::string printable(std::string_view text);
 /// emoji, 0 for combining marks.
 int display_width(std::string_view text);
 
-/// `text` cut to `width` columns, an ellipsis where something is left out: before its last third,
-/// or at the end of a narrow one.
+/// `text` cut to `width` columns, an ellipsis where something is left out: before its last
+/// third, or at the end of a narrow one.
 std::string shortened(std::string_view text, int width);
 
 /// `text` filled with spaces to `width` columns, on the left where `right_aligned`.

@@ -12,18 +12,6 @@
 namespace halfwatt {
 namespace {
 
-// A sweep of a power limit is asked for 10 W; a coarser one can resolve its own steps at best.
-constexpr double kResolutionWatts = 10;
-
-double resolution(const Curve& curve, const Knob& knob) {
-  double smallest = 0;
-  for (std::size_t i = 1; i < curve.points.size(); ++i) {
-    const double gap = curve.points[i].x - curve.points[i - 1].x;
-    smallest = smallest == 0 ? gap : std::min(smallest, gap);
-  }
-  return knob.unit == "W" ? std::max(kResolutionWatts, smallest) : smallest;
-}
-
 NumericalState worst_state(const Series& series) {
   NumericalState worst = NumericalState::unknown;
   for (const Measurement& measured : series.measurements) {
@@ -52,11 +40,24 @@ SeriesVerdict judge(Series series, const AnalysisOptions& options) {
   verdict.state = worst_state(verdict.series);
   if (!verdict.curve.empty()) {
     verdict.plateau = find_plateau(verdict.curve, verdict.series.knob.unit == "W");
+    if (verdict.plateau) {
+      verdict.curve.binding_limit = verdict.plateau->from;
+    }
     verdict.knee = find_knee(verdict.curve);
     verdict.peak = peak_of(verdict.curve, verdict.plateau);
     verdict.least = least_energy(verdict.curve, verdict.series.knob);
   }
   return verdict;
+}
+
+// Within a plateau every limit is as fast: the lowest one is advised.
+void advise_start_of_plateau(KeepVerdict& keep, const SeriesVerdict& verdict) {
+  if (!verdict.plateau || !keep.limit || *keep.limit <= verdict.plateau->from) {
+    return;
+  }
+  keep.limit = verdict.plateau->from;
+  keep.reached_percent = 100 * verdict.curve.share(verdict.peak);
+  keep.lower_limit.reset();
 }
 
 // `own_per_common`: by how much the series' own 100 % is faster than the common one.
@@ -68,11 +69,17 @@ std::vector<KeepVerdict> keep_shares(const SeriesVerdict& verdict,
     return all;
   }
   const Shares shares(verdict.curve);
-  const double step = resolution(verdict.curve, verdict.series.knob);
+  const Knob& knob = verdict.series.knob;
   for (const double percent : options.keep_percent) {
-    KeepVerdict keep = shares.keep(percent / own_per_common, step);
+    KeepVerdict keep = shares.keep(percent / own_per_common, knob.step);
+    advise_start_of_plateau(keep, verdict);
     keep.percent = percent;
     keep.reached_percent *= own_per_common;
+    // A search that never went to the card's floor does not know whether less would do.
+    const auto& limits = verdict.series.limits;
+    if (keep.at_floor && knob.step && limits && *keep.limit > limits->min.value()) {
+      keep.resolvable = false;
+    }
     all.push_back(keep);
   }
   return all;
@@ -147,7 +154,7 @@ std::vector<CardVerdict> judge_cards(const Verdict& verdict) {
   }
   for (const std::string& device : devices) {
     for (std::size_t share = 0; share < verdict.options.keep_percent.size(); ++share) {
-      CardVerdict card{device, verdict.options.keep_percent[share], std::nullopt, ""};
+      CardVerdict card{device, verdict.options.keep_percent[share], std::nullopt, "", true};
       std::size_t on_card = 0;
       bool reached = true;
       for (std::size_t i = 0; i < verdict.series.size(); ++i) {
@@ -156,6 +163,7 @@ std::vector<CardVerdict> judge_cards(const Verdict& verdict) {
           continue;
         }
         ++on_card;
+        card.resolvable = card.resolvable && each.keep[share].resolvable;
         const auto limit = each.keep[share].limit;
         if (!limit) {
           reached = false;
@@ -177,14 +185,18 @@ std::vector<CardVerdict> judge_cards(const Verdict& verdict) {
 }
 
 Result<std::size_t> find_series(const Verdict& verdict, const std::string& name) {
-  std::optional<std::size_t> found;
+  std::vector<std::size_t> found;
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
     if (verdict.names[i] == name || text(verdict.series[i].series.labels) == name) {
-      found = i;
+      found.push_back(i);
     }
   }
-  if (found) {
-    return *found;
+  if (found.size() == 1) {
+    return found.front();
+  }
+  if (found.size() > 1) {
+    return bad_input(
+        fmt::format("--relative-to {}: {} series have that name", name, found.size()));
   }
   return bad_input(fmt::format("--relative-to {}: no series of that name; there are: {}", name,
                                fmt::join(verdict.names, ", ")));

@@ -39,6 +39,9 @@ struct Curve {
   /// repeated, so that nothing is known about it.
   std::optional<double> noise;
   double drift = 0;  ///< relative change of step time over the series, taken out
+  /// Above it the cap does not bind, so that limit times time counts no further; absent where
+  /// no plateau was found.
+  std::optional<double> binding_limit;
   int windows = 0;
   int rejected = 0;  ///< windows left out
 

@@ -42,9 +42,12 @@ std::optional<EnergyBasis> energy_basis(const Curve& curve, const Knob& knob) {
   return std::nullopt;
 }
 
-double joules_per_item(const CurvePoint& point, EnergyBasis basis) {
-  return basis == EnergyBasis::measured ? *point.joules_per_item
-                                        : point.x / point.items_per_second;
+double joules_per_item(const Curve& curve, std::size_t i, EnergyBasis basis) {
+  const CurvePoint& point = curve.points[i];
+  return basis == EnergyBasis::measured
+             ? *point.joules_per_item
+             : std::min(point.x, curve.binding_limit.value_or(point.x)) /
+                   point.items_per_second;
 }
 
 std::optional<LeastEnergy> least_energy(const Curve& curve, const Knob& knob) {
@@ -57,10 +60,10 @@ std::optional<LeastEnergy> least_energy(const Curve& curve, const Knob& knob) {
   const bool smooth = curve.noise.has_value() && curve.points.front().x > 0;
   const std::optional<Fit> fit =
       smooth ? std::optional<Fit>(energy_points(curve)) : std::nullopt;
-  for (const CurvePoint& point : curve.points) {
-    const double value = joules_per_item(point, *basis);
-    energy.push_back(fit ? std::exp(fit->at(point.x).mean) : value);
-    energy_delay.push_back(energy.back() / point.items_per_second);
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    energy.push_back(fit ? std::exp(fit->at(curve.points[i].x).mean)
+                         : joules_per_item(curve, i, *basis));
+    energy_delay.push_back(energy.back() / curve.points[i].items_per_second);
   }
   const auto least =
       static_cast<std::size_t>(std::min_element(energy.begin(), energy.end()) - energy.begin());
@@ -76,7 +79,7 @@ std::optional<LeastEnergy> least_energy(const Curve& curve, const Knob& knob) {
       std::min_element(energy_delay.begin(), energy_delay.end()) - energy_delay.begin());
   const auto& points = curve.points;
   return LeastEnergy{points[least].x,
-                     joules_per_item(points[least], *basis),
+                     joules_per_item(curve, least, *basis),
                      *basis,
                      {points[low].x, points[high].x},
                      points[delay].x};

@@ -12,8 +12,8 @@ namespace halfwatt {
 /// What a figure of energy rests on.
 enum class EnergyBasis {
   measured,          ///< joules or watts that somebody metered
-  limit_times_time,  ///< the limit as if the card always drew it: an estimate, and an upper
-                     ///< bound only where the card honours the cap
+  limit_times_time,  ///< the limit, or the start of its plateau, as if the card always drew it:
+                     ///< an estimate, an upper bound only where the card honours the cap
 };
 
 std::string_view text(EnergyBasis basis);
@@ -22,8 +22,8 @@ std::string_view text(EnergyBasis basis);
 /// a knob in watts; nullopt where neither is there.
 std::optional<EnergyBasis> energy_basis(const Curve& curve, const Knob& knob);
 
-/// Joules of one item at a point, on a basis that the curve has.
-double joules_per_item(const CurvePoint& point, EnergyBasis basis);
+/// Joules of one item at the i-th point, on a basis that the curve has.
+double joules_per_item(const Curve& curve, std::size_t i, EnergyBasis basis);
 
 /// The limit that costs the least energy an item.
 struct LeastEnergy {

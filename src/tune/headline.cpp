@@ -14,12 +14,31 @@ struct Rates {
   double joules_per_item = 0;
 };
 
+// Between measured limits that are further apart nothing is said without a fit.
+constexpr double kWidestGap = 50;  // W, or the knob's unit
+// What a fit must know speed and energy to, for a percent to mean something.
+constexpr double kGoodFit = 0.01;
+
 Rates rates_of(const SeriesVerdict& verdict, std::size_t i) {
-  const CurvePoint& point = verdict.curve.points[i];
-  return {point.items_per_second, joules_per_item(point, verdict.least->basis)};
+  return {verdict.curve.points[i].items_per_second,
+          joules_per_item(verdict.curve, i, verdict.least->basis)};
 }
 
-// At a measured limit, or between two on a straight line; nullopt outside of what was measured.
+// Where repeats tell the noise, so that there is a fit, and it is sure enough.
+std::optional<Rates> rates_by_fit(const SeriesVerdict& verdict, double x) {
+  const Curve& curve = verdict.curve;
+  if (!curve.noise || verdict.least->basis != EnergyBasis::measured) {
+    return std::nullopt;
+  }
+  const Estimate step_time = Fit(step_time_points(curve)).at(x);
+  const Estimate energy = EnergyFit(curve).at(x);
+  if (step_time.deviation > kGoodFit || energy.deviation > kGoodFit) {
+    return std::nullopt;
+  }
+  return Rates{verdict.items_per_step() / std::exp(step_time.mean), std::exp(energy.mean)};
+}
+
+// At a measured limit, by a fit, or between two near limits on a straight line.
 std::optional<Rates> rates_at(const SeriesVerdict& verdict, double x) {
   const auto& points = verdict.curve.points;
   if (!verdict.least || points.empty() || x < points.front().x || x > points.back().x) {
@@ -33,8 +52,15 @@ std::optional<Rates> rates_at(const SeriesVerdict& verdict, double x) {
   if (points[above].x == x) {
     return high;
   }
+  if (const auto fitted = rates_by_fit(verdict, x)) {
+    return fitted;
+  }
+  const double gap = points[above].x - points[above - 1].x;
+  if (gap > kWidestGap) {
+    return std::nullopt;
+  }
   const Rates low = rates_of(verdict, above - 1);
-  const double share = (x - points[above - 1].x) / (points[above].x - points[above - 1].x);
+  const double share = (x - points[above - 1].x) / gap;
   return Rates{low.items_per_second + share * (high.items_per_second - low.items_per_second),
                low.joules_per_item + share * (high.joules_per_item - low.joules_per_item)};
 }
@@ -86,10 +112,15 @@ std::string energy_words(const std::vector<Trade>& trades, bool measured) {
   const auto [low, high] = std::minmax_element(
       trades.begin(), trades.end(),
       [](const Trade& a, const Trade& b) { return a.fewer_joules < b.fewer_joules; });
-  const std::string amount =
-      std::lround(high->fewer_joules) <= 0 && high->fewer_joules < 0.5
-          ? "no fewer joules"
-          : fmt::format("{} % fewer joules", range(low->fewer_joules, high->fewer_joules));
+  std::string amount =
+      fmt::format("{} % fewer joules", range(low->fewer_joules, high->fewer_joules));
+  if (std::lround(high->fewer_joules) <= 0 && std::lround(low->fewer_joules) < 0) {
+    amount = fmt::format("{} % more joules", range(-high->fewer_joules, -low->fewer_joules));
+  } else if (std::lround(low->fewer_joules) <= 0) {
+    amount = std::lround(high->fewer_joules) <= 0
+                 ? "as many joules"
+                 : fmt::format("up to {} % fewer joules", std::lround(high->fewer_joules));
+  }
   return amount + (measured ? "" : " (limit x time, an estimate)");
 }
 
@@ -110,13 +141,16 @@ std::string headline_of_one(const SeriesVerdict& verdict) {
     if (!each.limit || *each.limit >= from || !each.resolvable) {
       continue;
     }
-    if (const auto found = trade(verdict, from, *each.limit)) {
+    const auto found = trade(verdict, from, *each.limit);
+    // A limit that costs both speed and energy is no advice.
+    if (found && (found->fewer_joules > 0 || found->slower <= 0)) {
       return sentence_for(from, *each.limit, verdict.series.knob, {*found},
                           verdict.least->basis == EnergyBasis::measured);
     }
   }
-  return fmt::format("No resolvable limit below {} {} keeps a share that was asked for.",
-                     number_text(from), verdict.series.knob.unit);
+  return fmt::format(
+      "No resolvable limit below {} {} keeps a share that was asked for and saves energy.",
+      number_text(from), verdict.series.knob.unit);
 }
 
 std::string headline_of_card(const Verdict& verdict) {
@@ -131,7 +165,7 @@ std::string headline_of_card(const Verdict& verdict) {
     return each->least && each->least->basis == EnergyBasis::measured;
   });
   for (auto card = verdict.card.rbegin(); card != verdict.card.rend(); ++card) {
-    if (!card->limit || *card->limit >= from) {
+    if (!card->limit || *card->limit >= from || !card->resolvable) {
       continue;
     }
     std::vector<Trade> trades;
@@ -177,8 +211,7 @@ std::string headline(const Verdict& verdict) {
   if (one_card) {
     return headline_of_card(verdict);
   }
-  return fmt::format("{} series on several devices or knobs: one answer each, below.",
-                     advisable);
+  return fmt::format("{} series: one answer each, below.", advisable);
 }
 
 }  // namespace halfwatt

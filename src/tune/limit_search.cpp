@@ -30,18 +30,22 @@ constexpr double kSuspect = 4.0;
 /// What is known so far, as the search needs it.
 class Knowledge {
  public:
-  Knowledge(const LimitSpace& space, std::span<const Measurement> measured) : space_(space) {
+  Knowledge(const LimitSpace& space, double reference, std::span<const Measurement> measured)
+      : space_(space) {
     Series series;
     series.knob = space.knob;
     series.measurements.assign(measured.begin(), measured.end());
     for (const Measurement& each : measured) {
-      if (const auto x = each.setting.number(space.knob.name)) {
+      if (const auto x = each.setting.number(space.knob.name); x && each.settled()) {
         tried.insert(*x);
       }
     }
     curve = build_curve(series, Reference::top);
     if (!curve.noise) {
       curve.noise = kAssumedNoise;
+    }
+    for (std::size_t i = 0; i < curve.points.size(); ++i) {
+      curve.reference = curve.points[i].x == reference ? i : curve.reference;
     }
   }
   bool was_tried(double x) const { return tried.count(x) > 0; }
@@ -54,6 +58,7 @@ class Knowledge {
     return nullptr;
   }
   const LimitSpace& space() const { return space_; }
+  double reference() const { return curve.points[curve.reference].x; }
 
   Curve curve;
   std::set<double> tried;
@@ -148,7 +153,7 @@ std::optional<double> worth_another_look(const Knowledge& known,
     for (const double x : known.space().values()) {
       const CurvePoint* point = known.point(x);
       const bool allowed = point != nullptr || (room_for_new && !known.was_tried(x));
-      if (!allowed || x == known.space().max || x < low - step || x > high + step) {
+      if (!allowed || x == known.reference() || x < low - step || x > high + step) {
         continue;
       }
       const double distance = std::abs(x - *verdict.interpolated) / step;
@@ -163,16 +168,14 @@ std::optional<double> worth_another_look(const Knowledge& known,
 }
 
 double spread(std::span<const Measurement> measured, const Knob& knob, double x) {
-  double low = 0;
-  double high = 0;
+  std::vector<double> values;
   for (const Measurement& each : measured) {
     if (each.setting.number(knob.name) == x && each.counts()) {
-      const double value = std::log(each.work.step_time.value());
-      low = low == 0 ? value : std::min(low, value);
-      high = high == 0 ? value : std::max(high, value);
+      values.push_back(std::log(each.work.step_time.value()));
     }
   }
-  return high - low;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return values.empty() ? 0 : *high - *low;
 }
 
 // A limit whose windows contradict each other or the rest of the curve.
@@ -233,9 +236,13 @@ std::optional<double> new_limit(const Knowledge& known,
 }  // namespace
 
 LimitSearch::LimitSearch(LimitSpace space,
+                         double reference,
                          std::vector<double> keep_percent,
                          SearchBudget budget)
-    : space_(std::move(space)), keep_percent_(std::move(keep_percent)), budget_(budget) {}
+    : space_(std::move(space)),
+      reference_(reference),
+      keep_percent_(std::move(keep_percent)),
+      budget_(budget) {}
 
 // On a short grid a search must stay cheaper than walking it.
 std::size_t LimitSearch::most_windows() const {
@@ -245,17 +252,21 @@ std::size_t LimitSearch::most_windows() const {
 }
 
 std::optional<Setting> LimitSearch::next(std::span<const Measurement> measured) const {
-  if (measured.size() >= most_windows()) {
+  const auto settled = std::count_if(measured.begin(), measured.end(),
+                                     [](const Measurement& each) { return each.settled(); });
+  if (static_cast<std::size_t>(settled) >= most_windows()) {
     return std::nullopt;
   }
-  const Knowledge known(space_, measured);
+  const Knowledge known(space_, reference_, measured);
   const auto go_to = [this](std::optional<double> x) {
     return x ? std::optional(space_.setting(*x)) : std::nullopt;
   };
-  if (!known.was_tried(space_.max)) {
-    return go_to(space_.max);
+  for (const double x : {reference_, space_.max}) {
+    if (!known.was_tried(x)) {
+      return go_to(x);
+    }
   }
-  if (known.point(space_.max) == nullptr) {
+  if (known.point(reference_) == nullptr) {
     return std::nullopt;  // without its 100 % there is nothing to find
   }
   if (const auto x = opening(known)) {

@@ -18,14 +18,18 @@ struct SearchBudget {
 /// least energy, and then repeats only the limits that decide an unresolved answer.
 class LimitSearch final : public Search {
  public:
-  /// `keep_percent`: shares of the speed at `space.max`.
-  LimitSearch(LimitSpace space, std::vector<double> keep_percent, SearchBudget budget);
+  /// `keep_percent`: shares of the speed at `reference`, a value of `space`.
+  LimitSearch(LimitSpace space,
+              double reference,
+              std::vector<double> keep_percent,
+              SearchBudget budget);
   std::optional<Setting> next(std::span<const Measurement> measured) const override;
   int expected_windows() const override { return static_cast<int>(most_windows()); }
 
  private:
   std::size_t most_windows() const;
   LimitSpace space_;
+  double reference_;
   std::vector<double> keep_percent_;
   SearchBudget budget_;
 };

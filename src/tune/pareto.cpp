@@ -25,8 +25,8 @@ std::vector<ParetoPoint> front_of(const ParetoGroup& group,
   for (const std::size_t i : group.series) {
     const Curve& curve = series[i].curve;
     for (std::size_t k = 0; k < curve.points.size(); ++k) {
-      all.push_back({i, k, curve.points[k].items_per_second,
-                     joules_per_item(curve.points[k], group.basis)});
+      all.push_back(
+          {i, k, curve.points[k].items_per_second, joules_per_item(curve, k, group.basis)});
     }
   }
   std::stable_sort(all.begin(), all.end(), [](const ParetoPoint& a, const ParetoPoint& b) {

@@ -15,7 +15,7 @@ namespace {
 constexpr double kNoGain = 0.005;
 
 // A playback walks every step; shorter ones would walk for minutes.
-constexpr Seconds kShortestStep{1e-5};
+constexpr Seconds kShortestStep{1e-4};
 
 std::vector<RecordedPoint> curve_of(const Series& series) {
   std::map<double, std::vector<double>> times;

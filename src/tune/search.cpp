@@ -70,7 +70,7 @@ std::optional<Setting> ListSearch::next(std::span<const Measurement> measured) c
     const auto wanted =
         std::count(order_.begin(), order_.begin() + static_cast<long>(i) + 1, x);
     const auto done = std::count_if(measured.begin(), measured.end(), [&](const auto& m) {
-      return m.setting.number(knob_.name) == x;
+      return m.settled() && m.setting.number(knob_.name) == x;
     });
     if (done < wanted) {
       return setting_of(knob_, x);
@@ -84,13 +84,14 @@ ReferencedSearch::ReferencedSearch(Knob knob, double reference, std::unique_ptr<
 
 std::optional<Setting> ReferencedSearch::next(std::span<const Measurement> measured) const {
   const auto is_reference = [this](const Measurement& m) {
-    return m.setting.number(knob_.name) == reference_;
+    return m.settled() && m.setting.number(knob_.name) == reference_;
   };
   int since = 0;
   for (auto it = measured.rbegin(); it != measured.rend() && !is_reference(*it); ++it) {
-    ++since;
+    since += it->settled() ? 1 : 0;
   }
-  if (measured.empty() || since == kReferenceEvery - 1) {
+  if (std::none_of(measured.begin(), measured.end(), is_reference) ||
+      since == kReferenceEvery - 1) {
     return setting_of(knob_, reference_);
   }
   if (auto wanted = inner_->next(measured)) {

@@ -94,13 +94,14 @@ void note_shares(SeriesVerdict& verdict) {
       verdict.notes.push_back(fmt::format(
           "{:g} %: {} reaches it too, but not all between it and {}: not resolvable",
           keep.percent, with_unit(*keep.lower_limit, knob), with_unit(*keep.limit, knob)));
+    } else if (keep.at_floor) {
+      verdict.notes.push_back(fmt::format("{:g} %: even the lowest measured, {}, keeps it{}",
+                                          keep.percent, with_unit(*keep.limit, knob),
+                                          keep.resolvable ? "" : "; not resolvable"));
     } else if (!keep.resolvable) {
       verdict.notes.push_back(fmt::format("{:g} %: not resolvable, between {} and {}",
                                           keep.percent, number_text(keep.interval->first),
                                           with_unit(keep.interval->second, knob)));
-    } else if (keep.at_floor) {
-      verdict.notes.push_back(fmt::format("{:g} %: even the lowest measured, {}, keeps it",
-                                          keep.percent, with_unit(*keep.limit, knob)));
     }
   }
 }

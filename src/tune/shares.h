@@ -36,18 +36,24 @@ class Shares {
   Estimate log_share_at(double x) const;
   bool smoothed() const { return fit_.has_value(); }
 
-  /// `resolution`: step of the knob; an answer is resolvable if at 95 % it is off by one at
-  /// most.
-  KeepVerdict keep(double percent, double resolution) const;
+  /// `step`: between the limits that were open to choice; an answer is then resolvable if, at
+  /// 95 %, it is off by one step at most. Without it the measured limits are the choice.
+  KeepVerdict keep(double percent, std::optional<double> step) const;
 
  private:
   std::size_t lowest_of_upper_run(double target) const;
+  bool is_resolvable(const KeepVerdict& verdict,
+                     std::size_t lowest,
+                     double target,
+                     std::optional<double> step) const;
+  bool lost_in_descents(std::size_t lowest, double target) const;
   double crossing_between(std::size_t low, std::size_t high, double target) const;
   std::pair<double, double> interval_of_fit(double crossing, double target) const;
 
   const Curve* curve_;
   std::optional<Fit> fit_;
   std::vector<double> log_shares_;
+  double scan_step_ = 1;  ///< of x, to find where the fit crosses a share
 };
 
 /// Points of a fit of log step time over x; `variance` of one window divided by its repeats.

@@ -36,6 +36,7 @@ struct CardVerdict {
   double percent = 0;
   std::optional<double> limit;  ///< absent where a series does not reach the share at all
   std::string binding_series;   ///< the one that needs it
+  bool resolvable = false;      ///< of every series on the card
 };
 
 /// A point that no comparable one beats in both speed and energy.

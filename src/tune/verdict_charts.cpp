@@ -9,21 +9,46 @@
 namespace halfwatt {
 namespace {
 
-// More lines than this are a carpet; the table has them all.
+// More lines than this are a carpet; the tables have them all.
 constexpr std::size_t kMostLines = 12;
+constexpr std::size_t kMostFronts = 4;
 
-using Value = std::function<std::optional<double>(const CurvePoint&)>;
+/// The series that share a set of charts: those along one knob.
+struct Shown {
+  const Verdict& verdict;
+  std::vector<std::size_t> series;
+  std::string suffix;  ///< of the charts' ids: empty for the first set
+
+  const SeriesVerdict& at(std::size_t i) const { return verdict.series[i]; }
+};
+
+using Value = std::function<std::optional<double>(const Curve&, std::size_t)>;
+
+std::vector<Shown> sets_of(const Verdict& verdict) {
+  std::vector<Shown> sets;
+  for (std::size_t i = 0; i < verdict.series.size(); ++i) {
+    const Knob& knob = verdict.series[i].series.knob;
+    auto set = std::find_if(sets.begin(), sets.end(), [&](const Shown& shown) {
+      const Knob& other = shown.at(shown.series.front()).series.knob;
+      return other.name == knob.name && other.unit == knob.unit;
+    });
+    if (set == sets.end()) {
+      sets.push_back({verdict, {}, sets.empty() ? "" : fmt::format("-{}", sets.size() + 1)});
+      set = sets.end() - 1;
+    }
+    if (set->series.size() < kMostLines) {
+      set->series.push_back(i);
+    }
+  }
+  return sets;
+}
 
 Emphasis emphasis(const SeriesVerdict& verdict) {
   return verdict.advisable() ? Emphasis::plain : Emphasis::struck;
 }
 
-std::size_t lines(const Verdict& verdict) {
-  return std::min(verdict.series.size(), kMostLines);
-}
-
-Axis x_axis(const Verdict& verdict) {
-  const Knob& knob = verdict.series.front().series.knob;
+Axis x_axis(const Shown& shown) {
+  const Knob& knob = shown.at(shown.series.front()).series.knob;
   std::string name = knob.name;
   std::replace(name.begin(), name.end(), '_', ' ');
   return {knob.unit.empty() ? name : fmt::format("{} ({})", name, knob.unit)};
@@ -36,13 +61,14 @@ bool recommended(const SeriesVerdict& verdict, double x) {
 }
 
 // A line of `value` over the knob; `per_rate` scales the error bars of the speed to it.
-ChartLine line_of(const Verdict& verdict, std::size_t i, const Value& value, double per_rate) {
-  const SeriesVerdict& each = verdict.series[i];
+ChartLine line_of(const Shown& shown, std::size_t i, const Value& value, double per_rate) {
+  const SeriesVerdict& each = shown.at(i);
   ChartLine line;
-  line.name = verdict.names[i];
+  line.name = shown.verdict.names[i];
   line.emphasis = emphasis(each);
-  for (const CurvePoint& point : each.curve.points) {
-    const std::optional<double> y = value(point);
+  for (std::size_t k = 0; k < each.curve.points.size(); ++k) {
+    const CurvePoint& point = each.curve.points[k];
+    const std::optional<double> y = value(each.curve, k);
     if (!y) {
       continue;
     }
@@ -59,14 +85,19 @@ ChartLine line_of(const Verdict& verdict, std::size_t i, const Value& value, dou
   return line;
 }
 
-Chart time_chart(const Verdict& verdict) {
-  Chart chart{"time", "Time of a step", x_axis(verdict), {"time (ms)", true}, {}, {}};
-  for (std::size_t i = 0; i < lines(verdict); ++i) {
+Chart time_chart(const Shown& shown) {
+  Chart chart{
+      "time" + shown.suffix, "Time of a step", x_axis(shown), {"time (ms)", true}, {}, {}};
+  for (const std::size_t i : shown.series) {
     ChartLine line = line_of(
-        verdict, i, [](const CurvePoint& point) { return point.step_time.value() * 1000; }, 0);
-    const double items = verdict.series[i].items_per_step();
+        shown, i,
+        [](const Curve& curve, std::size_t k) {
+          return curve.points[k].step_time.value() * 1000;
+        },
+        0);
+    const double items = shown.at(i).items_per_step();
     for (std::size_t k = 0; k < line.points.size(); ++k) {
-      const CurvePoint& point = verdict.series[i].curve.points[k];
+      const CurvePoint& point = shown.at(i).curve.points[k];
       if (point.low && point.high) {
         line.points[k].low = 1000 * items / *point.high;
         line.points[k].high = 1000 * items / *point.low;
@@ -77,17 +108,30 @@ Chart time_chart(const Verdict& verdict) {
   return chart;
 }
 
-Chart share_chart(const Verdict& verdict) {
-  Chart chart{"share", "Share of the own peak",     x_axis(verdict), {"speed (% of peak)"},
-              {},      verdict.options.keep_percent};
-  for (std::size_t i = 0; i < lines(verdict); ++i) {
-    const SeriesVerdict& each = verdict.series[i];
-    const double peak =
-        each.curve.empty() ? 1 : each.curve.points[each.curve.reference].items_per_second;
-    chart.lines.push_back(line_of(
-        verdict, i,
-        [peak](const CurvePoint& point) { return 100 * point.items_per_second / peak; },
-        100 / peak));
+// Speed as a share of `hundred_percent`.
+ChartLine share_line(const Shown& shown, std::size_t i, double hundred_percent) {
+  return line_of(
+      shown, i,
+      [hundred_percent](const Curve& curve, std::size_t k) {
+        return 100 * curve.points[k].items_per_second / hundred_percent;
+      },
+      100 / hundred_percent);
+}
+
+Chart share_chart(const Shown& shown) {
+  const bool preset = shown.verdict.options.reference == Reference::preset;
+  Chart chart{"share" + shown.suffix,
+              preset ? "Share of the own speed at the default limit" : "Share of the own peak",
+              x_axis(shown),
+              {preset ? "speed (% of default)" : "speed (% of peak)"},
+              {},
+              shown.verdict.options.keep_percent};
+  for (const std::size_t i : shown.series) {
+    const Curve& curve = shown.at(i).curve;
+    if (!curve.empty()) {
+      chart.lines.push_back(
+          share_line(shown, i, curve.points[curve.reference].items_per_second));
+    }
   }
   return chart;
 }
@@ -103,42 +147,45 @@ double fastest_rival(const Verdict& verdict, std::size_t i) {
   return fastest;
 }
 
-std::optional<Chart> fastest_chart(const Verdict& verdict) {
-  Chart chart{"fastest",
+std::optional<Chart> fastest_chart(const Shown& shown) {
+  Chart chart{"fastest" + shown.suffix,
               "Share of the fastest comparable series",
-              x_axis(verdict),
+              x_axis(shown),
               {"speed (% of the fastest)"},
               {},
               {}};
   bool any_rivals = false;
-  for (std::size_t i = 0; i < lines(verdict); ++i) {
-    const double fastest = fastest_rival(verdict, i);
+  for (const std::size_t i : shown.series) {
+    const double fastest = fastest_rival(shown.verdict, i);
     if (fastest <= 0) {
       continue;
     }
-    for (std::size_t k = 0; k < i; ++k) {
-      any_rivals = any_rivals || comparable(verdict.series[k], verdict.series[i]);
+    for (const std::size_t other : shown.series) {
+      any_rivals = any_rivals || (other < i && comparable(shown.at(other), shown.at(i)));
     }
-    chart.lines.push_back(line_of(
-        verdict, i,
-        [fastest](const CurvePoint& point) { return 100 * point.items_per_second / fastest; },
-        100 / fastest));
+    chart.lines.push_back(share_line(shown, i, fastest));
   }
   return any_rivals ? std::optional(std::move(chart)) : std::nullopt;
 }
 
-std::optional<Chart> energy_chart(const Verdict& verdict) {
-  Chart chart{"energy", "Energy per item", x_axis(verdict), {"joules per item", true}, {}, {}};
+std::optional<Chart> energy_chart(const Shown& shown) {
+  Chart chart{"energy" + shown.suffix,
+              "Energy per item",
+              x_axis(shown),
+              {"joules per item", true},
+              {},
+              {}};
   bool estimate = false;
-  for (std::size_t i = 0; i < lines(verdict); ++i) {
-    const SeriesVerdict& each = verdict.series[i];
+  for (const std::size_t i : shown.series) {
+    const SeriesVerdict& each = shown.at(i);
     if (!each.least) {
       continue;
     }
     const EnergyBasis basis = each.least->basis;
     estimate = estimate || basis == EnergyBasis::limit_times_time;
     ChartLine line = line_of(
-        verdict, i, [basis](const CurvePoint& point) { return joules_per_item(point, basis); },
+        shown, i,
+        [basis](const Curve& curve, std::size_t k) { return joules_per_item(curve, k, basis); },
         0);
     for (ChartPoint& point : line.points) {
       point.marked = each.advisable() && point.x == each.least->limit;
@@ -154,59 +201,54 @@ std::optional<Chart> energy_chart(const Verdict& verdict) {
   return chart;
 }
 
-std::vector<Chart> pareto_charts(const Verdict& verdict) {
-  std::vector<Chart> charts;
-  for (const ParetoGroup& group : verdict.pareto) {
-    const auto shown = [](std::size_t i) { return i < kMostLines; };
-    if (std::none_of(group.series.begin(), group.series.end(), shown) ||
-        charts.size() >= kMostLines / 3) {
-      continue;
-    }
-    Chart chart{
-        fmt::format("pareto-{}", charts.size() + 1),
-        "Speed against energy",
-        {fmt::format("{}s per second", verdict.series[group.series.front()].unit()), true},
-        {"joules per item", true},
-        {},
-        {}};
-    if (verdict.pareto.size() > 1) {
-      chart.title += fmt::format(": {} and comparable", verdict.names[group.series.front()]);
-    }
-    for (const std::size_t i : group.series) {
-      ChartLine line{verdict.names[i], {}, emphasis(verdict.series[i]), false};
-      for (const CurvePoint& point : verdict.series[i].curve.points) {
-        line.points.push_back(
-            {point.items_per_second, joules_per_item(point, group.basis), std::nullopt,
-             std::nullopt, false,
-             number_text(point.x) + " " + verdict.series[i].series.knob.unit});
-      }
-      chart.lines.push_back(std::move(line));
-    }
-    ChartLine front{"Pareto front", {}, Emphasis::good, true};
-    for (const ParetoPoint& point : group.front) {
-      const SeriesVerdict& each = verdict.series[point.series];
-      front.points.push_back(
-          {point.items_per_second, point.joules_per_item, std::nullopt, std::nullopt, true,
-           fmt::format("{}, {} {}", verdict.names[point.series],
-                       number_text(each.curve.points[point.point].x), each.series.knob.unit)});
-    }
-    chart.lines.push_back(std::move(front));
-    charts.push_back(std::move(chart));
+Chart pareto_chart(const Verdict& verdict, const ParetoGroup& group, std::size_t number) {
+  const std::string unit = verdict.series[group.series.front()].unit();
+  Chart chart{fmt::format("pareto-{}", number),
+              "Speed against energy",
+              {fmt::format("{}s per second", unit), true},
+              {"joules per item", true},
+              {},
+              {}};
+  if (verdict.pareto.size() > 1) {
+    chart.title += fmt::format(": {} and comparable", verdict.names[group.series.front()]);
   }
-  return charts;
+  const auto point_of = [&](std::size_t i, std::size_t k, bool marked,
+                            const std::string& name) {
+    const SeriesVerdict& each = verdict.series[i];
+    return ChartPoint{each.curve.points[k].items_per_second,
+                      joules_per_item(each.curve, k, group.basis),
+                      std::nullopt,
+                      std::nullopt,
+                      marked,
+                      name + number_text(each.curve.points[k].x) + " " + each.series.knob.unit};
+  };
+  for (const std::size_t i : group.series) {
+    ChartLine line{verdict.names[i], {}, emphasis(verdict.series[i]), false};
+    for (std::size_t k = 0; k < verdict.series[i].curve.points.size(); ++k) {
+      line.points.push_back(point_of(i, k, false, ""));
+    }
+    chart.lines.push_back(std::move(line));
+  }
+  ChartLine front{"Pareto front", {}, Emphasis::good, true};
+  for (const ParetoPoint& point : group.front) {
+    front.points.push_back(
+        point_of(point.series, point.point, true, verdict.names[point.series] + ", "));
+  }
+  chart.lines.push_back(std::move(front));
+  return chart;
 }
 
 // A condition of the windows, over the knob; nullopt where none tells it.
 std::optional<Chart> condition_chart(
-    const Verdict& verdict,
+    const Shown& shown,
     const std::string& id,
     const std::string& title,
     const std::string& unit,
     const std::function<std::optional<double>(const Measurement&)>& value) {
-  Chart chart{id, title, x_axis(verdict), {unit}, {}, {}};
-  for (std::size_t i = 0; i < lines(verdict); ++i) {
-    const SeriesVerdict& each = verdict.series[i];
-    ChartLine line{verdict.names[i], {}, emphasis(each), false};
+  Chart chart{id + shown.suffix, title, x_axis(shown), {unit}, {}, {}};
+  for (const std::size_t i : shown.series) {
+    const SeriesVerdict& each = shown.at(i);
+    ChartLine line{shown.verdict.names[i], {}, emphasis(each), false};
     for (const Measurement& measured : each.series.measurements) {
       const auto x = measured.setting.number(each.series.knob.name);
       const auto y = value(measured);
@@ -221,33 +263,41 @@ std::optional<Chart> condition_chart(
   return chart.lines.empty() ? std::nullopt : std::optional(chart);
 }
 
+std::optional<double> value_of(const auto& quantity) {
+  return quantity ? std::optional(quantity->value()) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Chart> verdict_charts(const Verdict& verdict) {
-  std::vector<Chart> charts = {time_chart(verdict), share_chart(verdict)};
+  std::vector<Chart> charts;
   const auto add = [&charts](std::optional<Chart> chart) {
     if (chart) {
       charts.push_back(std::move(*chart));
     }
   };
-  add(fastest_chart(verdict));
-  add(energy_chart(verdict));
-  for (Chart& chart : pareto_charts(verdict)) {
-    charts.push_back(std::move(chart));
+  const std::vector<Shown> sets = sets_of(verdict);
+  for (const Shown& shown : sets) {
+    add(time_chart(shown));
+    add(share_chart(shown));
+    add(fastest_chart(shown));
+    add(energy_chart(shown));
   }
-  add(condition_chart(verdict, "temperature", "Temperature at the end of each window", "C",
-                      [](const Measurement& measured) -> std::optional<double> {
-                        const auto& heat = measured.conditions.temperature_end;
-                        return heat ? std::optional(heat->value()) : std::nullopt;
-                      }));
-  add(condition_chart(verdict, "fan", "Fan", "%", [](const Measurement& measured) {
-    return measured.conditions.fan_percent;
-  }));
-  add(condition_chart(verdict, "clock", "SM clock", "MHz",
-                      [](const Measurement& measured) -> std::optional<double> {
-                        const auto& clock = measured.conditions.sm_clock;
-                        return clock ? std::optional(clock->value()) : std::nullopt;
-                      }));
+  for (std::size_t i = 0; i < std::min(verdict.pareto.size(), kMostFronts); ++i) {
+    add(pareto_chart(verdict, verdict.pareto[i], i + 1));
+  }
+  for (const Shown& shown : sets) {
+    add(condition_chart(shown, "temperature", "Temperature at the end of each window", "C",
+                        [](const Measurement& measured) {
+                          return value_of(measured.conditions.temperature_end);
+                        }));
+    add(condition_chart(shown, "fan", "Fan", "%", [](const Measurement& measured) {
+      return measured.conditions.fan_percent;
+    }));
+    add(condition_chart(shown, "clock", "SM clock", "MHz", [](const Measurement& measured) {
+      return value_of(measured.conditions.sm_clock);
+    }));
+  }
   return charts;
 }
 

@@ -86,8 +86,10 @@ Table card_table(const Verdict& verdict) {
   for (const CardVerdict& card : verdict.card) {
     table.rows.push_back({{card.device},
                           {fmt::format("{:g} %", card.percent)},
-                          card.limit ? Cell{number_text(*card.limit), Emphasis::good}
-                                     : Cell{"none", Emphasis::bad},
+                          card.limit
+                              ? Cell{number_text(*card.limit) + (card.resolvable ? "" : "?"),
+                                     card.resolvable ? Emphasis::good : Emphasis::plain}
+                              : Cell{"none", Emphasis::bad},
                           {card.binding_series}});
   }
   return table;
@@ -95,9 +97,11 @@ Table card_table(const Verdict& verdict) {
 
 Table shares_table(const Verdict& verdict) {
   Table table;
-  table.caption = "Every share: first measured limit, interpolated crossing, 95 % interval";
-  table.columns = {{"series", false}, {"share"}, {"limit"},       {"crossing"},
-                   {"from"},          {"to"},    {"really kept"}, {"resolvable", false}};
+  table.caption =
+      "Every share: first measured limit, interpolated crossing, and what holds the "
+      "crossing: a 95 % interval where windows were repeated, else the limits around it";
+  table.columns = {{"series", false}, {"share"}, {"limit"}, {"crossing"},
+                   {"from"},          {"to"},    {"kept"},  {"resolvable", false}};
   table.details = true;
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
     for (const KeepVerdict& keep : verdict.series[i].keep) {
@@ -174,17 +178,30 @@ void add_legend(Document& document, const Verdict& verdict) {
   }
 }
 
+// The first notes where everybody sees them, and all of them in a table that folds.
 void add_notes_block(Document& document, const Verdict& verdict) {
-  bool first = true;
+  constexpr std::size_t kShown = 24;
+  Table all;
+  all.caption = "All notes";
+  all.columns = {{"series", false}, {"note", false}};
+  all.details = true;
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
+    const bool advisable = verdict.series[i].advisable();
     for (const std::string& note : verdict.series[i].notes) {
-      if (first) {
+      if (all.rows.empty()) {
         document.blocks.push_back(Heading{"Notes"});
-        first = false;
       }
-      document.blocks.push_back(
-          Note{verdict.names[i] + ": " + note, !verdict.series[i].advisable()});
+      if (all.rows.size() < kShown) {
+        document.blocks.push_back(Note{verdict.names[i] + ": " + note, !advisable});
+      }
+      all.rows.push_back({{verdict.names[i], emphasis(verdict.series[i])}, {note}});
     }
+  }
+  if (all.rows.size() > kShown) {
+    document.blocks.push_back(
+        Note{fmt::format("{} more notes: --report FILE.html and --format json have them all",
+                         all.rows.size() - kShown)});
+    document.blocks.push_back(std::move(all));
   }
 }
 
@@ -192,13 +209,12 @@ void add_notes_block(Document& document, const Verdict& verdict) {
 
 Document verdict_document(const Verdict& verdict, const std::string& title) {
   Document document;
-  document.title = title;
+  document.title = headline(verdict);
   document.provenance = text(verdict.provenance);
-  document.blocks.push_back(Paragraph{headline(verdict), Emphasis::good});
   document.blocks.push_back(
-      Paragraph{fmt::format("{}{}", verdict.common.empty() ? "" : verdict.common + ". ",
-                            fmt::format("{} series; figures are {}.", verdict.series.size(),
-                                        text(verdict.provenance))),
+      Paragraph{fmt::format("{}: {}{} series; figures are {}.", title,
+                            verdict.common.empty() ? "" : verdict.common + "; ",
+                            verdict.series.size(), text(verdict.provenance)),
                 Emphasis::faint});
   document.blocks.push_back(limits_table(verdict));
   add_legend(document, verdict);

@@ -47,6 +47,7 @@ Json to_json(const SeriesVerdict& verdict) {
   const Curve& curve = verdict.curve;
   Json json = {{"labels", to_json(verdict.series.labels)},
                {"device", verdict.series.device},
+               {"provenance", text(verdict.series.provenance)},
                {"knob", knob.name},
                {"unit", verdict.unit()},
                {"points", curve.points.size()},
@@ -135,6 +136,34 @@ std::string cell(const std::optional<double>& value) {
   return value ? number_text(*value) : "";
 }
 
+std::string csv_row(const SeriesVerdict& verdict,
+                    const std::string& name,
+                    const KeepVerdict& keep) {
+  const auto of = [](const auto& whole, auto part) {
+    return whole ? number_text(part(*whole)) : std::string();
+  };
+  const Curve& curve = verdict.curve;
+  const std::string cells[] = {
+      quoted(name),
+      quoted(verdict.series.device),
+      std::string(text(verdict.series.provenance)),
+      quoted(verdict.series.knob.name),
+      quoted(verdict.series.knob.unit),
+      number_text(keep.percent),
+      cell(keep.limit),
+      cell(keep.interpolated),
+      of(keep.interval, [](const auto& interval) { return interval.first; }),
+      of(keep.interval, [](const auto& interval) { return interval.second; }),
+      keep.limit ? number_text(keep.reached_percent) : "",
+      keep.resolvable ? "true" : "false",
+      curve.empty() ? "" : number_text(curve.points[curve.reference].x),
+      of(verdict.least, [](const LeastEnergy& least) { return least.limit; }),
+      of(verdict.least, [](const LeastEnergy& least) { return least.joules_per_item; }),
+      verdict.least ? std::string(text(verdict.least->basis)) : "",
+      std::string(text(verdict.state))};
+  return fmt::format("{}\n", fmt::join(cells, ","));
+}
+
 }  // namespace
 
 std::string verdict_json(const Verdict& verdict) {
@@ -151,7 +180,8 @@ std::string verdict_json(const Verdict& verdict) {
     json["card"].push_back({{"device", card.device},
                             {"percent", card.percent},
                             {"limit_w", or_null(card.limit)},
-                            {"binding_series", card.binding_series}});
+                            {"binding_series", card.binding_series},
+                            {"resolvable", card.resolvable}});
   }
   json["pareto"] = pareto_json(verdict);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -165,19 +195,11 @@ std::string verdict_csv(const Verdict& verdict) {
       "numerical_state\n";
   for (std::size_t i = 0; i < verdict.series.size(); ++i) {
     const SeriesVerdict& each = verdict.series[i];
-    for (const KeepVerdict& keep : each.keep) {
-      csv += fmt::format(
-          "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(verdict.names[i]),
-          quoted(each.series.device), text(verdict.provenance), quoted(each.series.knob.name),
-          quoted(each.series.knob.unit), number_text(keep.percent), cell(keep.limit),
-          cell(keep.interpolated), keep.interval ? number_text(keep.interval->first) : "",
-          keep.interval ? number_text(keep.interval->second) : "",
-          keep.limit ? number_text(keep.reached_percent) : "",
-          keep.resolvable ? "true" : "false",
-          number_text(each.curve.points[each.curve.reference].x),
-          each.least ? number_text(each.least->limit) : "",
-          each.least ? number_text(each.least->joules_per_item) : "",
-          each.least ? text(each.least->basis) : "", text(each.state));
+    for (std::size_t share = 0; share < verdict.options.keep_percent.size(); ++share) {
+      KeepVerdict none;
+      none.percent = verdict.options.keep_percent[share];
+      csv +=
+          csv_row(each, verdict.names[i], share < each.keep.size() ? each.keep[share] : none);
     }
   }
   return csv;

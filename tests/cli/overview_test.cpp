@@ -19,16 +19,18 @@ TEST(Overview, names_cpu_and_cards_by_what_proc_tells) {
   EXPECT_EQ(machine.cpu, "Some CPU");
   EXPECT_EQ(machine.threads, 2U);
   EXPECT_EQ(machine.gpus, std::vector<std::string>{"NVIDIA H200"});
-  EXPECT_NE(overview(machine).find("GPU: NVIDIA H200"), std::string::npos);
-  EXPECT_NE(overview(machine).find("halfwatt analyze yours.csv"), std::string::npos);
+  EXPECT_NE(overview(machine, "./halfwatt").find("GPU: NVIDIA H200"), std::string::npos);
+  EXPECT_NE(overview(machine, "./halfwatt").find("./halfwatt analyze yours.csv"),
+            std::string::npos);
 }
 
 TEST(Overview, says_what_it_does_not_know) {
   const Folder root;
   const Machine machine = look_at_machine(root.path(""));
-  EXPECT_NE(overview(machine).find("a CPU of unknown model"), std::string::npos);
-  EXPECT_NE(overview(machine).find("No NVIDIA GPU"), std::string::npos);
-  EXPECT_NE(overview(machine).find("halfwatt tune --workload"), std::string::npos);
+  EXPECT_NE(overview(machine, "./halfwatt").find("a CPU of unknown model"), std::string::npos);
+  EXPECT_NE(overview(machine, "./halfwatt").find("No NVIDIA GPU"), std::string::npos);
+  EXPECT_NE(overview(machine, "./halfwatt").find("./halfwatt tune --workload"),
+            std::string::npos);
 }
 
 }  // namespace

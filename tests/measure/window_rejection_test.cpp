@@ -147,7 +147,7 @@ TEST(WindowRejection, gives_up_on_a_counter_that_stops) {
   const Measurement measured = run_window(world);
   EXPECT_EQ(measured.notes, Notes{WindowNote::energy_disagrees});
   EXPECT_EQ(measured.energy.value, std::nullopt);
-  EXPECT_LT(measured.work.duration, Seconds(70));
+  EXPECT_LT(measured.work.duration, Seconds(310));
 }
 
 TEST(WindowRejection, gives_up_on_a_counter_that_never_moves) {
@@ -206,7 +206,7 @@ TEST(WindowRejection, gives_up_on_a_workload_that_does_no_step) {
   const Measurement measured = run_window(simulation, Watts(250));
   EXPECT_EQ(measured.notes, Notes{WindowNote::no_progress});
   EXPECT_FALSE(measured.counts());
-  EXPECT_LT(simulation.clock.now() - begun, Seconds(62));
+  EXPECT_LT(simulation.clock.now() - begun, Seconds(302));
 }
 
 TEST(WindowRejection, gives_up_on_a_workload_that_stops_in_the_window) {
@@ -217,7 +217,7 @@ TEST(WindowRejection, gives_up_on_a_workload_that_stops_in_the_window) {
   };
   const Measurement measured = run_window(world);
   EXPECT_EQ(measured.notes, Notes{WindowNote::no_progress});
-  EXPECT_LT(measured.work.duration, Seconds(65));
+  EXPECT_LT(measured.work.duration, Seconds(305));
 }
 
 TEST(WindowRejection, knows_when_a_window_without_an_edge_began) {
@@ -227,7 +227,7 @@ TEST(WindowRejection, knows_when_a_window_without_an_edge_began) {
   const Measurement measured = run_window(world, {}, 1000);
   EXPECT_EQ(measured.notes, Notes{WindowNote::no_progress});
   EXPECT_EQ(measured.started, Seconds(1000));
-  EXPECT_NEAR(measured.work.duration.value(), 60, 1);
+  EXPECT_NEAR(measured.work.duration.value(), 300, 1);
 }
 
 TEST(WindowRejection, names_every_reason_that_it_sees) {

@@ -174,10 +174,36 @@ TEST(Analysis, gives_a_card_no_limit_where_a_series_reaches_the_share_nowhere) {
   EXPECT_FALSE(verdict->card[0].limit);
 }
 
+TEST(Analysis, marks_a_floor_that_a_search_never_reached) {
+  Series series = scripted_series({{300, 10.1}, {400, 10}});
+  series.knob.step = 10;
+  series.limits = LimitRange{Watts(100), Watts(400), std::nullopt};
+  const Result<Verdict> verdict = analyze({series}, AnalysisOptions{});
+  EXPECT_EQ(verdict->series[0].keep[1].limit, 300);
+  EXPECT_FALSE(verdict->series[0].keep[1].resolvable);
+}
+
+TEST(Analysis, advises_the_start_of_a_plateau) {
+  AnalysisOptions options;
+  options.keep_percent = {100};
+  const Result<Verdict> verdict =
+      analyze({scripted_series({{200, 20}, {300, 12}, {400, 10.01}, {440, 10.02}, {480, 10}})},
+              options);
+  EXPECT_EQ(verdict->series[0].keep[0].limit, 400);
+}
+
+TEST(Analysis, counts_limit_times_time_no_further_than_the_cap_binds) {
+  const Result<Verdict> verdict = analyze(
+      {scripted_series({{200, 20}, {300, 10}, {400, 10}, {500, 10}})}, AnalysisOptions{});
+  const Curve& curve = verdict->series[0].curve;
+  EXPECT_NEAR(joules_per_item(curve, 3, EnergyBasis::limit_times_time), 3.0, 1e-9);
+}
+
 TEST(Analysis, says_when_a_series_has_one_point_only) {
   const Result<Verdict> verdict = analyze({scripted_series({{300, 10}})}, AnalysisOptions{});
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->series[0].notes.front(), "one point only: nothing to compare it with");
+  EXPECT_FALSE(verdict->series[0].keep[0].limit);
 }
 
 TEST(Analysis, is_only_as_good_as_its_weakest_input) {
@@ -198,19 +224,24 @@ TEST(Analysis, gives_both_readings_of_the_traces_that_are_not_monotone) {
   ASSERT_TRUE(verdict);
   int long_ones = 0;
   int fall = 0;
+  int unresolved = 0;
   for (const SeriesVerdict& each : verdict->series) {
     if (each.curve.points.size() < 6) {
       continue;
     }
     ++long_ones;
     fall += find_descents(each.curve).empty() ? 0 : 1;
+    bool resolvable = true;
     for (const KeepVerdict& keep : each.keep) {
-      EXPECT_EQ(keep.lower_limit.has_value(), !keep.resolvable);
+      EXPECT_FALSE(keep.lower_limit && keep.resolvable);
+      resolvable = resolvable && keep.resolvable;
     }
+    unresolved += resolvable ? 0 : 1;
   }
   EXPECT_EQ(long_ones, 211);
   EXPECT_GT(fall, 211 * 0.4);
   EXPECT_LT(fall, 211 * 0.8);
+  EXPECT_GT(unresolved, 40);
 }
 
 TEST(Analysis, finds_the_plateau_of_a_card_that_draws_less_than_its_cap) {

@@ -28,9 +28,21 @@ TEST(Headline, says_when_the_joules_are_an_estimate) {
       "300 W instead of 400 W: 5 % slower, 21 % fewer joules (limit x time, an estimate).");
 }
 
-TEST(Headline, interpolates_a_preset_that_was_not_measured) {
+TEST(Headline, interpolates_a_preset_between_near_limits) {
+  EXPECT_EQ(headline_of({preset(
+                scripted_series({{300, 10.5, 300}, {340, 10.25, 340}, {380, 10, 380}}), 360)}),
+            "300 W instead of 360 W: 4 % slower, 14 % fewer joules.");
+}
+
+TEST(Headline, compares_with_the_reference_where_the_preset_lies_in_a_wide_gap) {
   EXPECT_EQ(headline_of({preset(scripted_series({{300, 10.5, 300}, {400, 10, 400}}), 350)}),
-            "300 W instead of 350 W: 2 % slower, 12 % fewer joules.");
+            "300 W instead of 400 W: 5 % slower, 21 % fewer joules.");
+}
+
+TEST(Headline, does_not_advise_what_costs_both_speed_and_energy) {
+  EXPECT_TRUE(
+      headline_of({scripted_series({{200, 10.5, 450}, {300, 10.2, 440}, {400, 10, 400}})})
+          .starts_with("No resolvable limit below 400 W"));
 }
 
 TEST(Headline, covers_all_workloads_of_a_card) {

@@ -70,10 +70,10 @@ TEST(LimitSearch, is_rarely_wrong_about_what_it_calls_resolved_on_curves_nobody_
   EXPECT_GE(all.kept(), 96);
 }
 
-const LimitSpace kSpace{power_limit_knob(), 150, 480, 10};
+const LimitSpace kSpace{power_limit_knob(10), 150, 480, 10};
 
 std::optional<double> next(const std::vector<Scripted>& windows) {
-  const LimitSearch search(kSpace, {80, 90, 95}, SearchBudget{});
+  const LimitSearch search(kSpace, 480, {80, 90, 95}, SearchBudget{});
   const auto setting = search.next(scripted_series(windows).measurements);
   return setting ? setting->number("power_limit") : std::nullopt;
 }
@@ -91,20 +91,34 @@ TEST(LimitSearch, gives_the_same_answer_for_the_same_measurements) {
 
 TEST(LimitSearch, stops_where_the_top_itself_never_counts) {
   Series series = scripted_series({{480, 10}});
-  series.measurements[0].notes = {WindowNote::foreign_process};
-  const LimitSearch search(kSpace, {90}, SearchBudget{});
+  series.measurements[0].notes = {WindowNote::foreign_process, WindowNote::rejected_too_often};
+  const LimitSearch search(kSpace, 480, {90}, SearchBudget{});
   EXPECT_FALSE(search.next(series.measurements));
 }
 
 TEST(LimitSearch, does_not_ask_again_for_a_limit_whose_windows_are_all_rejected) {
   Series series = scripted_series({{480, 10}, {310, 12}});
-  series.measurements[1].notes = {WindowNote::thermal_throttle};
-  const LimitSearch search(kSpace, {90}, SearchBudget{});
+  series.measurements[1].notes = {WindowNote::thermal_throttle, WindowNote::rejected_too_often};
+  const LimitSearch search(kSpace, 480, {90}, SearchBudget{});
   EXPECT_NE(search.next(series.measurements)->number("power_limit"), 310);
 }
 
+TEST(LimitSearch, asks_again_for_a_limit_whose_rejected_window_was_not_given_up) {
+  Series series = scripted_series({{480, 10}, {310, 12}});
+  series.measurements[1].notes = {WindowNote::thermal_throttle};
+  const LimitSearch search(kSpace, 480, {90}, SearchBudget{});
+  EXPECT_EQ(search.next(series.measurements)->number("power_limit"), 310);
+}
+
+TEST(LimitSearch, measures_another_reference_than_the_top_first) {
+  const LimitSearch search(kSpace, 390, {90}, SearchBudget{});
+  EXPECT_EQ(search.next({})->number("power_limit"), 390);
+  EXPECT_EQ(search.next(scripted_series({{390, 10.2}}).measurements)->number("power_limit"),
+            480);
+}
+
 TEST(LimitSearch, keeps_to_its_budget) {
-  const LimitSearch search(kSpace, {80, 90, 95}, SearchBudget{12, 3});
+  const LimitSearch search(kSpace, 480, {80, 90, 95}, SearchBudget{12, 3});
   EXPECT_FALSE(search.next(scripted_series({{480, 10}, {310, 12}, {230, 16}}).measurements));
 }
 

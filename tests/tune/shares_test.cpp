@@ -7,11 +7,13 @@
 namespace halfwatt {
 namespace {
 
-constexpr double kStep = 10;
+constexpr double kStep = 10;  // W, of a search
 
-KeepVerdict keep(const std::vector<Scripted>& windows, double percent) {
+KeepVerdict keep(const std::vector<Scripted>& windows,
+                 double percent,
+                 std::optional<double> step = {}) {
   const Curve curve = build_curve(scripted_series(windows), Reference::top);
-  return Shares(curve).keep(percent, kStep);
+  return Shares(curve).keep(percent, step);
 }
 
 TEST(Shares, advises_the_lowest_limit_such_that_it_and_all_higher_ones_keep_the_share) {
@@ -81,7 +83,39 @@ TEST(Shares, states_an_interval_that_widens_with_the_noise) {
 TEST(Shares, is_not_resolvable_where_the_noise_allows_an_answer_two_steps_away) {
   const std::vector<Scripted> noisy = {
       {480, 9.8, 0, 0}, {480, 10.2, 0, 0}, {340, 10.6, 0, 0}, {340, 11.3, 0, 0}, {300, 11.5}};
-  EXPECT_FALSE(keep(noisy, 90).resolvable);
+  EXPECT_FALSE(keep(noisy, 90, kStep).resolvable);
+}
+
+TEST(Shares, is_not_resolvable_where_a_search_left_a_wide_gap_below_its_answer) {
+  EXPECT_FALSE(keep({{310, 12}, {480, 10}}, 90, kStep).resolvable);
+  EXPECT_TRUE(
+      keep({{310, 12}, {480, 10}}, 90).resolvable);  // of a file: its grid is the choice
+}
+
+TEST(Shares, is_not_resolvable_beside_a_fall_that_is_larger_than_what_decides) {
+  EXPECT_FALSE(
+      keep({{200, 20}, {250, 11.2}, {300, 11.09}, {350, 11.2}, {400, 11.0}, {450, 10}}, 90)
+          .resolvable);
+  EXPECT_TRUE(keep({{200, 20}, {250, 13}, {300, 10.9}, {350, 10.7}, {400, 10.8}, {450, 10}}, 90)
+                  .resolvable);  // the fall is far from the answer
+}
+
+TEST(Shares, gives_no_answer_from_one_point) { EXPECT_FALSE(keep({{300, 10}}, 90).limit); }
+
+TEST(Shares, finds_crossings_of_knobs_of_any_size) {
+  for (const double scale : {1e-3, 1.0, 1e7}) {
+    const KeepVerdict verdict = keep({{100 * scale, 30},
+                                      {100 * scale, 31},
+                                      {200 * scale, 20},
+                                      {400 * scale, 12.5},
+                                      {800 * scale, 10},
+                                      {800 * scale, 10.1}},
+                                     70);
+    ASSERT_TRUE(verdict.interpolated) << scale;
+    EXPECT_GT(*verdict.interpolated, 200 * scale);
+    EXPECT_LT(*verdict.interpolated, 400 * scale);
+    EXPECT_LT(verdict.interval->first, verdict.interval->second);
+  }
 }
 
 }  // namespace
