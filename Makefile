@@ -17,7 +17,7 @@ tune:
 
 test:
 	tools/install-packages build test
-	cmake --preset release -DHALFWATT_TESTS=ON
+	cmake --preset release -DHALFWATT_TESTS=ON -DHALFWATT_BENCH=ON
 	cmake --build build/release
 	tools/run-tests build/release
 
