@@ -19,22 +19,6 @@ bool finite(const ChartPoint& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
-std::string_view word(Emphasis emphasis) {
-  switch (emphasis) {
-    case Emphasis::plain:
-      break;
-    case Emphasis::good:
-      return "good";
-    case Emphasis::bad:
-      return "bad";
-    case Emphasis::faint:
-      return "faint";
-    case Emphasis::struck:
-      return "struck";
-  }
-  return "plain";
-}
-
 /// Without what is absent, so that a page stays small.
 Json json_of(const ChartPoint& point) {
   Json json = {{"x", point.x}, {"y", point.y}};
@@ -138,6 +122,22 @@ Rows matrix(const Chart& chart) {
 }
 
 }  // namespace
+
+std::string_view word(Emphasis emphasis) {
+  switch (emphasis) {
+    case Emphasis::plain:
+      break;
+    case Emphasis::good:
+      return "good";
+    case Emphasis::bad:
+      return "bad";
+    case Emphasis::faint:
+      return "faint";
+    case Emphasis::struck:
+      return "struck";
+  }
+  return "plain";
+}
 
 bool has_points(const Chart& chart) {
   return std::any_of(chart.lines.begin(), chart.lines.end(), [](const ChartLine& line) {

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/document.h"
 
 namespace halfwatt {
+
+/// How the page and its script call an emphasis.
+std::string_view word(Emphasis emphasis);
 
 /// Whether `chart` has a point that can be drawn: two finite numbers.
 bool has_points(const Chart& chart);

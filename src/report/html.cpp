@@ -49,19 +49,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string_view css_class(Emphasis emphasis) {
-  switch (emphasis) {
-    case Emphasis::plain:
-      break;
-    case Emphasis::good:
-      return "good";
-    case Emphasis::bad:
-      return "bad";
-    case Emphasis::faint:
-      return "faint";
-    case Emphasis::struck:
-      return "struck";
-  }
-  return "";
+  return emphasis == Emphasis::plain ? "" : word(emphasis);
 }
 
 /// ` class="a b"`, or nothing where both are empty.
