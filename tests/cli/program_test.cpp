@@ -86,7 +86,7 @@ TEST(Program, goes_on_with_an_interrupted_sweep) {
   const std::string words = "sweep --workload study:train-fp32 --limits 200:480:40 --record ";
   ASSERT_EQ(run_program(words + folder.path("whole.jsonl")).status, 0);
   const std::string whole = read_file(folder.path("whole.jsonl"));
-  const std::size_t half = whole.find("\n", whole.size() / 2) + 20;  // in the middle of a line
+  const std::size_t half = whole.find('\n', whole.size() / 2) + 20;  // in the middle of a line
   folder.write("cut.jsonl", whole.substr(0, half));
   const Outcome outcome = run_program(words + folder.path("cut.jsonl") + " --resume");
   EXPECT_EQ(outcome.status, 0);

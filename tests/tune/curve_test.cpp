@@ -58,6 +58,7 @@ TEST(Curve, knows_no_noise_where_nothing_was_repeated) {
 
 TEST(Curve, tells_the_noise_of_a_window_from_repeats) {
   std::vector<Scripted> windows;
+  windows.reserve(40);
   for (int i = 0; i < 40; ++i) {
     windows.push_back({400, i % 2 == 0 ? 10.05 : 9.95, 0, 0});  // all at once: no drift
   }
