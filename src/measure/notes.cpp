@@ -38,7 +38,6 @@ constexpr std::array kNotes = {
         "every repeat of this window was rejected; the last one is kept and not used", true},
     Row{WindowNote::no_progress, "no-progress", "the workload did no step under this setting",
         true},
-    Row{WindowNote::lost_device, "lost-device", "the device stopped answering", true},
 };
 
 const Row& row(WindowNote note) { return kNotes.at(static_cast<std::size_t>(note)); }

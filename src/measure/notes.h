@@ -22,7 +22,6 @@ enum class WindowNote {
   cap_not_binding,
   rejected_too_often,
   no_progress,
-  lost_device,
 };
 
 /// The word in records: "thermal-throttle".

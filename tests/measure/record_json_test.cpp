@@ -88,7 +88,7 @@ TEST(RecordLine, keeps_every_word_of_every_list_of_words) {
   }
   Measurement measured = full_measurement();
   measured.notes.clear();
-  for (int i = 0; i <= static_cast<int>(WindowNote::lost_device); ++i) {
+  for (int i = 0; i <= static_cast<int>(WindowNote::no_progress); ++i) {
     measured.notes.push_back(static_cast<WindowNote>(i));
   }
   EXPECT_EQ(parse_measurement_line(measurement_line(measured), "x")->notes, measured.notes);
