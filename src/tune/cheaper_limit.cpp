@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "tune/energy.h"
@@ -10,15 +11,8 @@ namespace halfwatt {
 namespace {
 
 // Savings as shares of the energy.
-constexpr double kLargeSaving = 0.003;
-constexpr double kSmallSaving = 0.00025;
-constexpr double kLargeHope = 0.01;  // that a wide gap may hide
-constexpr double kSmallHope = 0.003;
-constexpr double kNeighbourHope = 0.001;
-// A neighbour that the parabola puts this much higher is still looked at, since curves are
-// rough; the second bound is for one that, by convexity alone, could be cheaper.
-constexpr double kRough = 0.008;
-constexpr double kTooFarUp = 0.02;
+constexpr double kLargeHope = 0.003;  // that a gap may hide
+constexpr double kSmallHope = 0.001;
 // A rise of energy at the lowest limit that one odd window could have made.
 constexpr double kOddRise = 0.04;
 // On the way down, the step is this share of the elasticity of energy, within bounds: far from
@@ -26,8 +20,6 @@ constexpr double kOddRise = 0.04;
 constexpr double kStepPerElasticity = 0.45;
 constexpr double kSmallestStep = 0.08;
 constexpr double kLargestStep = 0.25;
-constexpr double kGolden = 0.38;
-constexpr double kWideGap = 4;  // steps of the grid
 
 /// The cheapest point and its neighbours, in log energy.
 class Valley {
@@ -64,34 +56,12 @@ class Valley {
     return doubtful ? std::optional(x_[0]) : std::nullopt;
   }
 
+  // Between the cheapest point and its neighbours, where there is room for something cheaper.
   std::optional<double> inside(Thrift thrift) const {
-    const bool large = thrift == Thrift::large;
-    const double vertex = offset();
-    const double saving = curvature() * vertex * vertex;
-    if (saving > (large ? kLargeSaving : kSmallSaving)) {
-      if (const auto x = open(x_[best_] + vertex)) {
-        return x;
-      }
-    }
-    if (const auto x = golden_section(large ? kLargeHope : kSmallHope)) {
-      return x;
-    }
-    return large ? std::nullopt : neighbour();
+    return most_room(thrift == Thrift::large ? kLargeHope : kSmallHope);
   }
 
  private:
-  double left() const { return x_[best_] - x_[best_ - 1]; }
-  double right() const { return x_[best_ + 1] - x_[best_]; }
-  double rise_left() const { return (energy_[best_ - 1] - energy_[best_]) / left(); }
-  double rise_right() const { return (energy_[best_ + 1] - energy_[best_]) / right(); }
-  double curvature() const { return (rise_left() + rise_right()) / (left() + right()); }
-
-  // From the cheapest point to the vertex of the parabola.
-  double offset() const {
-    const double bend = curvature();
-    return bend > 0 ? (bend * right() - rise_right()) / (2 * bend) : 0;
-  }
-
   // The limit on the grid nearest to x, if nobody asked for it yet.
   std::optional<double> open(double x) const {
     const double steps = std::round((space_.max - x) / space_.step);
@@ -100,35 +70,43 @@ class Valley {
     return free ? std::optional(rounded) : std::nullopt;
   }
 
-  // A cliff at the end of a wide gap draws the parabola's vertex to the cheapest point itself,
-  // while the slope on its other side says that the gap may hide a lower one.
-  std::optional<double> golden_section(double hope) const {
-    if (std::abs(offset()) >= space_.step) {
-      return std::nullopt;
-    }
-    const bool left_is_wider = left() > right();
-    const double gap = left_is_wider ? left() : right();
-    const double slope = left_is_wider ? rise_right() : rise_left();
-    if (gap < kWideGap * space_.step || slope * kGolden * gap < hope) {
-      return std::nullopt;
-    }
-    return open(x_[best_] + (left_is_wider ? -kGolden : kGolden) * gap);
+  double line(std::size_t i, std::size_t k, double x) const {
+    return energy_[i] + (energy_[k] - energy_[i]) * (x - x_[i]) / (x_[k] - x_[i]);
   }
 
-  std::optional<double> neighbour() const {
-    const double towards_vertex = offset() > 0 ? space_.step : -space_.step;
-    for (const double distance : {towards_vertex, -towards_vertex}) {
-      const double expected = curvature() * distance * (distance - 2 * offset());
-      const double hope = (distance < 0 ? rise_right() : rise_left()) * space_.step;
-      const bool worthwhile =
-          expected < kRough || (hope > kNeighbourHope && expected < kTooFarUp);
-      if (worthwhile) {
-        if (const auto x = open(x_[best_] + distance)) {
-          return x;
+  // The least that the energy at x, between two neighbouring points, can be if it is convex:
+  // the lines through the points on either side, drawn on.
+  double least_at(std::size_t below, double x) const {
+    double least = -std::numeric_limits<double>::infinity();
+    if (below >= 1) {
+      least = std::max(least, line(below - 1, below, x));
+    }
+    if (below + 2 < x_.size()) {
+      least = std::max(least, line(below + 1, below + 2, x));
+    }
+    return least;
+  }
+
+  double room_at(double x) const {
+    const std::size_t below = x < x_[best_] ? best_ - 1 : best_;
+    return energy_[best_] - least_at(below, x);
+  }
+
+  // The limit beside the cheapest point where, halfway between the least that convexity allows
+  // and the most, energy is lowest; if there is room for `hope` at all.
+  std::optional<double> most_room(double hope) const {
+    std::optional<double> choice;
+    double lowest = std::numeric_limits<double>::infinity();
+    for (const std::size_t below : {best_ - 1, best_}) {
+      for (double x = x_[below + 1] - space_.step; x > x_[below]; x -= space_.step) {
+        const double expected = (least_at(below, x) + line(below, below + 1, x)) / 2;
+        if (room_at(x) > hope && expected < lowest && open(x)) {
+          lowest = expected;
+          choice = open(x);
         }
       }
     }
-    return std::nullopt;
+    return choice;
   }
 
   const LimitSpace& space_;
@@ -152,10 +130,11 @@ std::optional<double> cheaper_limit(const Curve& curve,
   if (valley.at_highest()) {
     return std::nullopt;
   }
-  if (const auto x = valley.doubtful_end()) {
+  if (const auto x = valley.inside(thrift)) {
     return x;
   }
-  return valley.inside(thrift);
+  const bool repeat = thrift == Thrift::small && !curve.repeats_exactly();
+  return repeat ? valley.doubtful_end() : std::nullopt;
 }
 
 }  // namespace halfwatt

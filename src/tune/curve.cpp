@@ -81,6 +81,15 @@ double take_out_drift(WindowsByX& windows, double reference_x) {
   return slope * (reference.back().at - reference.front().at);
 }
 
+// The variance that repeats with this sum of squares and so many degrees of freedom leave
+// possible at 99.9 %: the sum over the quantile of chi squared, by the first term of its
+// series.
+double most_variance(double square_sum, double freedom) {
+  constexpr double kLeft = 0.001;
+  const double half = freedom / 2;
+  return square_sum / (2 * std::pow(kLeft * std::tgamma(half + 1), 1 / half));
+}
+
 std::optional<double> estimate_noise(const WindowsByX& windows) {
   double square_sum = kAssumedNoiseRepeats * kAssumedNoise * kAssumedNoise;
   double weight = kAssumedNoiseRepeats;
@@ -104,7 +113,13 @@ std::optional<double> estimate_noise(const WindowsByX& windows) {
     square_sum += squares;
     weight += std::max(used - 1, 0.0);
   }
-  return repeated ? std::optional(std::sqrt(square_sum / weight)) : std::nullopt;
+  if (!repeated) {
+    return std::nullopt;
+  }
+  // One went into the drift.
+  const double freedom = std::max(weight - kAssumedNoiseRepeats - 1, 1.0);
+  const double seen = square_sum - kAssumedNoiseRepeats * kAssumedNoise * kAssumedNoise;
+  return std::sqrt(std::min(square_sum / weight, most_variance(seen, freedom)));
 }
 
 std::optional<double> median_energy(const std::vector<Window>& windows) {
@@ -171,6 +186,25 @@ double reference_x(const WindowsByX& windows, const Series& series, Reference re
   return windows.rbegin()->first;
 }
 
+// Where the cap binds, a card draws the same share of every limit; what it draws at the top,
+// over that share, is what it wants.
+std::optional<double> demand_of(const Curve& curve) {
+  double binding = 0;
+  for (const CurvePoint& point : curve.points) {
+    if (!point.draw) {
+      return std::nullopt;
+    }
+    binding = std::max(binding, point.draw->value() / point.x);
+  }
+  if (binding <= 0) {
+    return std::nullopt;
+  }
+  constexpr double kUndrawn = 0.01;  // meters are off by less, from limit to limit
+  const CurvePoint& top = curve.points.back();
+  const double demand = top.draw->value() / binding;
+  return demand < top.x * (1 - kUndrawn) ? std::optional(demand) : std::nullopt;
+}
+
 }  // namespace
 
 Curve build_curve(const Series& series, Reference reference) {
@@ -188,6 +222,9 @@ Curve build_curve(const Series& series, Reference reference) {
     }
     curve.points.push_back(join(x, list, curve.noise));
     curve.windows += static_cast<int>(list.size());
+  }
+  if (series.knob.unit == "W") {
+    curve.demand = demand_of(curve);
   }
   return curve;
 }

@@ -38,6 +38,9 @@ struct Curve {
   /// Relative deviation of one window's step time, from repeats; nullopt where nothing was
   /// repeated, so that nothing is known about it.
   std::optional<double> noise;
+  /// The limit above which the card draws no more, told by the draw at the top and at limits
+  /// that bind; absent where no draw is known or the cap binds everywhere.
+  std::optional<double> demand;
   double drift = 0;  ///< relative change of step time over the series, taken out
   /// Above it the cap does not bind, so that limit times time counts no further; absent where
   /// no plateau was found.
@@ -46,6 +49,17 @@ struct Curve {
   int rejected = 0;  ///< windows left out
 
   bool empty() const { return points.empty(); }
+  /// Where a fit should see x: above the demand, limits hardly differ.
+  double effective(double x) const {
+    constexpr double kBeyondDemand = 0.1;  // recorded curves are not quite flat there
+    return demand && x > *demand ? *demand + kBeyondDemand * (x - *demand) : x;
+  }
+  /// Whether repeats agree to all digits that count, as of a recording played back: one more
+  /// would tell nothing.
+  bool repeats_exactly() const {
+    constexpr double kExact = 1e-6;
+    return noise && *noise < kExact;
+  }
   double share(std::size_t i) const {
     return points[i].items_per_second / points[reference].items_per_second;
   }

@@ -16,7 +16,7 @@ constexpr double kLevel = 3;           // deviation of the level of log y
 constexpr double kSlope = 1;           // of its slope
 constexpr double kBend = 0.3;          // of the smooth part
 constexpr double kLength = 4;          // over which it bends, in units of u
-constexpr double kRoughness = 0.0015;  // what a curve of the study is off its own smooth shape
+constexpr double kRoughness = 0.0012;  // what a curve of the study is off its own smooth shape
 
 double kernel(double a, double b) {
   const double distance = std::sqrt(5.0) * std::abs(a - b) / kLength;

@@ -15,8 +15,9 @@ namespace {
 constexpr double kSure = 3;
 // Up to here the doubt comes before the last percent of energy, beyond it behind.
 constexpr double kQuiteSure = 1.5;
-// The first limits after the top, as shares of the range: enough to see the bend of the curve.
-constexpr double kOpening[] = {0.5, 0.25};
+// The first limit after the top, as a share of the range: below most shares, so that it and
+// the top hold the curve's bend between them, and above most least energies.
+constexpr double kOpening = 0.33;
 // Energy is looked for once the shares have given the curve a shape.
 constexpr std::size_t kPointsBeforeEnergy = 7;
 // Windows on a short grid, as a share of its values; a search needs a few in any case.
@@ -74,13 +75,8 @@ double on_grid(const LimitSpace& space, double share) {
 }
 
 std::optional<double> opening(const Knowledge& known) {
-  for (const double share : kOpening) {
-    const double x = on_grid(known.space(), share);
-    if (!known.was_tried(x)) {
-      return x;
-    }
-  }
-  return std::nullopt;
+  const double x = on_grid(known.space(), kOpening);
+  return known.was_tried(x) ? std::nullopt : std::optional(x);
 }
 
 /// A limit that would help to place a share, and how open the question is.
@@ -152,7 +148,8 @@ std::optional<double> worth_another_look(const Knowledge& known,
     double best = 0;
     for (const double x : known.space().values()) {
       const CurvePoint* point = known.point(x);
-      const bool allowed = point != nullptr || (room_for_new && !known.was_tried(x));
+      const bool allowed = point != nullptr ? !known.curve.repeats_exactly()
+                                            : room_for_new && !known.was_tried(x);
       if (!allowed || x == known.reference() || x < low - step || x > high + step) {
         continue;
       }
@@ -182,6 +179,9 @@ double spread(std::span<const Measurement> measured, const Knob& knob, double x)
 std::optional<double> contradiction(const Knowledge& known,
                                     std::span<const Measurement> measured) {
   const Curve& curve = known.curve;
+  if (curve.repeats_exactly()) {
+    return std::nullopt;
+  }
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const CurvePoint& point = curve.points[i];
     if (point.windows == 2 && i != curve.reference &&
@@ -194,7 +194,7 @@ std::optional<double> contradiction(const Knowledge& known,
     std::vector<FitPoint> others = step_time_points(curve);
     const FitPoint left_out = others[i];
     others.erase(others.begin() + static_cast<long>(i));
-    const Estimate expected = Fit(others).at(point.x);
+    const Estimate expected = Fit(others).at(curve.effective(point.x));
     const double deviation = std::hypot(expected.deviation, *curve.noise);
     const double off = std::abs(left_out.log_y - expected.mean);
     if (off > kSuspect * deviation && off > kDisagreement) {

@@ -19,8 +19,8 @@ std::vector<FitPoint> step_time_points(const Curve& curve) {
   std::vector<FitPoint> points;
   const double noise = curve.noise.value_or(0);
   for (const CurvePoint& point : curve.points) {
-    points.push_back(
-        {point.x, std::log(point.step_time.value()), noise * noise / point.windows});
+    points.push_back({curve.effective(point.x), std::log(point.step_time.value()),
+                      noise * noise / point.windows});
   }
   return points;
 }
@@ -43,7 +43,8 @@ Shares::Shares(const Curve& curve) : curve_(&curve) {
 }
 
 Estimate Shares::log_share_at(double x) const {
-  const Estimate step = fit_->difference(x, curve_->points[curve_->reference].x);
+  const Estimate step = fit_->difference(
+      curve_->effective(x), curve_->effective(curve_->points[curve_->reference].x));
   return {-step.mean, step.deviation};
 }
 

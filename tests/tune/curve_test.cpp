@@ -66,6 +66,34 @@ TEST(Curve, tells_the_noise_of_a_window_from_repeats) {
   EXPECT_NEAR(*curve.noise, 0.005, 0.0005);
 }
 
+TEST(Curve, knows_that_something_repeats_exactly) {
+  const Curve curve =
+      build_curve(scripted_series({{300, 10}, {300, 10}, {300, 10}, {400, 8}}), Reference::top);
+  EXPECT_TRUE(curve.repeats_exactly());
+  EXPECT_FALSE(build_curve(scripted_series({{300, 10}, {300, 10.01}, {400, 8}}), Reference::top)
+                   .repeats_exactly());
+}
+
+TEST(Curve, tells_the_demand_of_a_load_from_its_draw) {
+  // The meter shows 0.97 of the true power; the load wants 350 W.
+  const Curve curve = build_curve(
+      scripted_series({{200, 14, 194}, {300, 10, 291}, {400, 9, 339.5}, {480, 9, 339.5}}),
+      Reference::top);
+  ASSERT_TRUE(curve.demand);
+  EXPECT_NEAR(*curve.demand, 350, 1e-6);
+  EXPECT_EQ(curve.effective(300), 300);
+  EXPECT_LT(curve.effective(480), 370);
+  EXPECT_GT(curve.effective(480), curve.effective(400));
+}
+
+TEST(Curve, knows_no_demand_where_the_cap_binds_everywhere_or_no_draw_was_measured) {
+  const Curve bound =
+      build_curve(scripted_series({{200, 14, 194}, {480, 9, 465.6}}), Reference::top);
+  EXPECT_FALSE(bound.demand);
+  EXPECT_EQ(bound.effective(480), 480);
+  EXPECT_FALSE(build_curve(scripted_series({{200, 14}, {480, 9}}), Reference::top).demand);
+}
+
 TEST(Curve, does_not_take_one_odd_window_of_three_for_noise) {
   const Curve curve = build_curve(scripted_series({{300, 10, 0, 50},
                                                    {400, 8, 0, 0},
