@@ -101,7 +101,9 @@ Result<std::unique_ptr<Job>> Job::start(JobOptions options) {
   }
   if (wanted.ends_with_us) {
     how.dies_with_us = true;
-    job->cgroup_ = JobCgroup::create();
+    if (auto cgroup = JobCgroup::create()) {
+      job->cgroup_.emplace(std::move(*cgroup));
+    }
     how.cgroup = job->cgroup_ ? job->cgroup_->entrance() : -1;
   }
   job->memory_kills_ = memory_kills();

@@ -156,9 +156,8 @@ std::vector<ProcessInfo> ProcessTree::members() const {
 
 void ProcessTree::send(int signal) const {
   const std::vector<ProcessInfo> all = members();
-  if (std::any_of(all.begin(), all.end(), [this](const auto& each) {
-        return each.group == leader_;
-      })) {
+  if (std::any_of(all.begin(), all.end(),
+                  [this](const auto& each) { return each.group == leader_; })) {
     ::kill(-leader_, signal);
   }
   for (const ProcessInfo& each : all) {
