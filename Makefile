@@ -4,7 +4,7 @@
 
 FUZZ_SECONDS ?= 600
 
-sources = $$(find src tests bench -name '*.h' -o -name '*.cpp')
+sources = $$(find src include tests bench -name '*.[ch]' -o -name '*.cpp')
 units = $$(find src tests bench -name '*.cpp')
 
 .PHONY: tune test format lint asan tsan fuzz bench clean

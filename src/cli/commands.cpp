@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "cli/step.h"
 #include "cli/study.h"
 #include "cli/sweep.h"
 
@@ -24,7 +25,7 @@ Command man_command() {
 
 std::span<const Command> commands() {
   static const std::array table = {study_command(), analyze_command(), tune_command(),
-                                   sweep_command(), man_command()};
+                                   sweep_command(), step_command(),    man_command()};
   return table;
 }
 
