@@ -71,6 +71,7 @@ void DutyCard::set_group(std::optional<pid_t> group) {
       ::kill(-*group_, SIGCONT);  // also where another of our kind had stopped it
     }
     group_ = group;
+    ++gifts_;
     share_ = {};
     debt_ = Seconds(0);
   }
@@ -96,11 +97,11 @@ void DutyCard::run() {
 
 // On for the share that the limit allows, less what the last turns gave too much; then off.
 void DutyCard::turn(std::unique_lock<std::mutex>& lock) {
-  const std::optional<pid_t> group = group_;
+  const unsigned gifts = gifts_;
   advance();
   const double share = duty(model_, limit_.limit());
   const Seconds begun = since_;
-  if (!group || share >= kFull) {
+  if (!group_ || share >= kFull) {
     set_stopped(false);
     debt_ = Seconds(0);
     wait_until(lock, begun + kIdleLook);
@@ -115,13 +116,13 @@ void DutyCard::turn(std::unique_lock<std::mutex>& lock) {
     set_stopped(false);
     wait_until(lock, begun + on);
   }
-  if (group_ != group || ends_) {
+  if (gifts_ != gifts || ends_) {
     return;
   }
   set_stopped(true);
   wait_until(lock, begun + std::max(length, on));
   advance();
-  if (group_ == group) {
+  if (gifts_ == gifts) {
     debt_ += (share_.allowed - allowed_before) - (since_ - begun) * share;
     debt_ = Seconds(std::clamp(debt_.value(), -kMostDebt.value(), kMostDebt.value()));
   }
@@ -129,11 +130,11 @@ void DutyCard::turn(std::unique_lock<std::mutex>& lock) {
 
 // Ends early when the group changes or the card ends.
 void DutyCard::wait_until(std::unique_lock<std::mutex>& lock, Seconds time) {
-  const std::optional<pid_t> group = group_;
+  const unsigned gifts = gifts_;
   const auto until = std::chrono::steady_clock::now() +
                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                          std::chrono::duration<double>((time - clock_->now()).value()));
-  changed_.wait_until(lock, until, [&] { return ends_ || group_ != group; });
+  changed_.wait_until(lock, until, [&] { return ends_ || gifts_ != gifts; });
 }
 
 void DutyCard::set_stopped(bool stopped) {

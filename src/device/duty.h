@@ -49,6 +49,8 @@ struct DutyShare {
 /// The time that the group could run is measured, and every turn makes up for the last, since
 /// on a busy machine none is as long as it should be. It is what the draw follows: the card
 /// does not see whether the group uses its time. Processes that leave the group are not slowed.
+/// Where others want the same processors, a group is slowed by less than its share: the
+/// scheduler lets it catch up. (Giving it precedence instead would starve everybody else.)
 /// A group that is let go, whatever the reason, is left running; of a death of this process
 /// only another one can take care (the guardian).
 class DutyCard final : public Device {
@@ -95,6 +97,7 @@ class DutyCard final : public Device {
   std::condition_variable changed_;
   bool ends_ = false;
   std::optional<pid_t> group_;
+  unsigned gifts_ = 0;  ///< how often a group was given or taken: the turn is over then
   bool stopped_ = false;
   DutyShare share_;
   Seconds debt_;       ///< time that the group ran too long, to be taken off the next turns
