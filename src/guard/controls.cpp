@@ -5,10 +5,11 @@
 #include <cstdlib>
 
 #include "guard/file_limit.h"
+#include "guard/nvml_limit.h"
 
 namespace halfwatt {
 
-Result<std::unique_ptr<LimitControl>> open_limit_control(const std::string& card) {
+Result<std::unique_ptr<LimitControl>> LimitControls::open(const std::string& card) {
   if (card.starts_with(FileLimit::kPrefix)) {
     Result<LimitFile> file = LimitFile::open(card.substr(FileLimit::kPrefix.size()));
     if (!file) {
@@ -16,7 +17,14 @@ Result<std::unique_ptr<LimitControl>> open_limit_control(const std::string& card
     }
     return std::unique_ptr<LimitControl>(std::make_unique<FileLimit>(std::move(*file)));
   }
-  return Error{ErrorKind::device, fmt::format("{}: no such card", card)};
+  if (!nvml_) {
+    auto library = NvmlLibrary::open(NvmlLibrary::usual_path());
+    if (!library) {
+      return library.error();
+    }
+    nvml_ = std::move(*library);
+  }
+  return NvmlLimit::open(nvml_, card);
 }
 
 bool is_shared_card(const std::string& card) {

@@ -60,6 +60,7 @@ class Guardian {
   int socket_;
   pid_t parent_;
   const StateHook& at_;
+  LimitControls controls_;
   std::vector<HeldCard> cards_;
   std::vector<int> groups_;
 };
@@ -76,7 +77,7 @@ Message Guardian::hold(const Message& request) {
   for (std::size_t at = 3; at < request.size(); ++at) {
     const std::string& card = request[at];
     terms.folders = guard_folders(state_dir, is_shared_card(card));
-    Result<std::unique_ptr<LimitControl>> control = open_limit_control(card);
+    Result<std::unique_ptr<LimitControl>> control = controls_.open(card);
     if (!control) {
       return answer(control.error());
     }
