@@ -8,6 +8,9 @@ namespace {
 // Longer than a guardian takes that is just putting back, its parent having died.
 constexpr Seconds kPatience{3};
 
+// The coarsest step that a card is taken to round a limit to.
+constexpr Watts kCoarsestStep{5};
+
 }  // namespace
 
 Result<HeldCard> HeldCard::hold(const std::string& card,
@@ -96,6 +99,16 @@ Result<Watts> HeldCard::write(Watts limit) {
   }
   enter(GuardianState::written);
   Result<Watts> in_force = control_->read();
+  if (in_force && !same_limit(*in_force, limit) && *in_force < limit &&
+      limit - *in_force <= kCoarsestStep) {
+    // Rounded: ours, by another name.
+    next.previous_intent = limit;
+    next.intent = *in_force;
+    if (const Result<void> noted = journal_.write(next); !noted) {
+      return noted.error();
+    }
+    entry_ = next;
+  }
   enter(GuardianState::read_back);
   return in_force;
 }
