@@ -30,7 +30,7 @@ Result<void> run(const std::string& program, const std::vector<std::string>& wor
   if (std::holds_alternative<VersionWanted>(*typed)) {
     return print(fmt::format("halfwatt {}\n", kVersion));
   }
-  return print(overview(look_at_machine("/"), program) +
+  return print(overview(look_at_machine(), program) +
                "\nhalfwatt --help lists all commands.\n");
 }
 

@@ -211,7 +211,7 @@ Result<void> run(const Invocation& invocation) {
   if (invocation.get("--format").value_or("text") != "text") {
     return {};
   }
-  return print("\n" + overview(look_at_machine("/"), invocation.program()));
+  return print("\n" + overview(look_at_machine(), invocation.program()));
 }
 
 }  // namespace
