@@ -3,7 +3,9 @@
 
 #include "cli/analyze.h"
 #include "cli/command.h"
+#include "cli/devices.h"
 #include "cli/help.h"
+#include "cli/monitor.h"
 #include "cli/output.h"
 #include "cli/step.h"
 #include "cli/study.h"
@@ -25,7 +27,8 @@ Command man_command() {
 
 std::span<const Command> commands() {
   static const std::array table = {study_command(), analyze_command(), tune_command(),
-                                   sweep_command(), step_command(),    man_command()};
+                                   sweep_command(), devices_command(), monitor_command(),
+                                   step_command(),  man_command()};
   return table;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/overview.h"
 #include "cli/parse.h"
+#include "guard/guardian.h"
 
 namespace halfwatt {
 namespace {
@@ -29,7 +30,7 @@ Result<void> run(const std::string& program, const std::vector<std::string>& wor
   if (std::holds_alternative<VersionWanted>(*typed)) {
     return print(fmt::format("halfwatt {}\n", kVersion));
   }
-  return print(overview(look_at_machine("/"), program) +
+  return print(overview(look_at_machine(), program) +
                "\nhalfwatt --help lists all commands.\n");
 }
 
@@ -37,6 +38,10 @@ Result<void> run(const std::string& program, const std::vector<std::string>& wor
 }  // namespace halfwatt
 
 int main(int argc, char** argv) {
+  // Before anything else: a guardian has no threads, and lets go of what it inherits.
+  if (halfwatt::is_guardian(argc, argv)) {
+    return halfwatt::guardian_main(argc, argv);
+  }
   // A record that grows over the limit of `ulimit -f` is an error like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const auto done =

@@ -9,6 +9,7 @@
 
 #include "cli/output.h"
 #include "cli/simulation.h"
+#include "guard/scoped_limit_guard.h"
 #include "measure/record.h"
 #include "report/progress_line.h"
 #include "tune/limit_search.h"
@@ -130,7 +131,7 @@ Result<RecordFile> open_record(const Invocation& invocation, const RecordHeader&
 
 Result<void> measure(Job& job, const Search& search, RecordFile& file) {
   Simulation& simulation = *job.simulation;
-  Result<LimitGuard> guard = LimitGuard::hold(simulation.limit);
+  Result<ScopedLimitGuard> guard = ScopedLimitGuard::hold(simulation.limit);
   if (!guard) {
     return guard.error();
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "guard/scoped_limit_guard.h"
+#include "guard/simulated_limit.h"
 #include "tune/curve.h"
 #include "tune/playback.h"
 
@@ -45,7 +47,7 @@ struct Bench {
       std::vector<Measurement>& measured,
       const Tuner::OnMeasurement& tell = [](const auto&) { return Result<void>(); },
       const std::function<bool()>& interrupted = [] { return false; }) {
-    Result<LimitGuard> guard = LimitGuard::hold(control);
+    Result<ScopedLimitGuard> guard = ScopedLimitGuard::hold(control);
     Tuner tuner({clock, card, workload, &*guard}, MeterRules{}, interrupted);
     return tuner.run(search, measured, tell);
   }
