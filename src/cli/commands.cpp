@@ -7,6 +7,7 @@
 #include "cli/help.h"
 #include "cli/monitor.h"
 #include "cli/output.h"
+#include "cli/run.h"
 #include "cli/step.h"
 #include "cli/study.h"
 #include "cli/sweep.h"
@@ -26,9 +27,9 @@ Command man_command() {
 }  // namespace
 
 std::span<const Command> commands() {
-  static const std::array table = {study_command(), analyze_command(), tune_command(),
-                                   sweep_command(), devices_command(), monitor_command(),
-                                   step_command(),  man_command()};
+  static const std::array table = {study_command(),   analyze_command(), tune_command(),
+                                   sweep_command(),   run_command(),     devices_command(),
+                                   monitor_command(), step_command(),    man_command()};
   return table;
 }
 

@@ -66,6 +66,7 @@ class Job {
   /// What it must be known that we cannot hold, as sentences for people.
   const std::vector<std::string>& remarks() const { return remarks_; }
   ProcessTree& tree() { return tree_; }
+  const ProcessTree& tree() const { return tree_; }
 
   /// How it ended; nullopt while it runs. Does not wait.
   const std::optional<JobEnd>& ended();
