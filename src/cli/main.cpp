@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -57,5 +58,9 @@ int main(int argc, char** argv) {
     return *done;
   }
   fmt::print(stderr, "halfwatt: {}\n", done.error().message);
-  return halfwatt::exit_code(done.error().kind);
+  // Whoever runs a real job through us must be able to tell our failures from the job's.
+  constexpr int kNotStarted = 125;
+  return argc > 1 && std::string_view(argv[1]) == "run"
+             ? kNotStarted
+             : halfwatt::exit_code(done.error().kind);
 }
