@@ -29,6 +29,22 @@ Error usage_error(const Command& command, std::string what) {
       fmt::format("{}: {}; see halfwatt {} --help", command.name, what, command.name));
 }
 
+// `behind` is a command of the user's, or further arguments.
+Result<Typed> with_command(Call call, std::vector<std::string> behind) {
+  const Command& command = *call.command;
+  if (command.takes_command()) {
+    call.invocation.set_command(std::move(behind));
+    return Typed(std::move(call));
+  }
+  if (!behind.empty() && command.arguments.empty()) {
+    return usage_error(command, fmt::format("{}: nothing is needed behind --", behind.front()));
+  }
+  for (std::string& argument : behind) {
+    call.invocation.add_argument(std::move(argument));
+  }
+  return Typed(std::move(call));
+}
+
 // `behind`: the words after `--`.
 Result<Typed> parse_call(const Command& command,
                          std::vector<std::string> words,
@@ -84,17 +100,7 @@ Result<Typed> parse_call(const Command& command,
   for (std::string& argument : arguments) {
     call.invocation.add_argument(std::move(argument));
   }
-  if (command.takes_command()) {
-    call.invocation.set_command(std::move(behind));
-    return Typed(std::move(call));
-  }
-  if (!behind.empty() && command.arguments.empty()) {
-    return usage_error(command, fmt::format("{}: nothing is needed behind --", behind.front()));
-  }
-  for (std::string& argument : behind) {
-    call.invocation.add_argument(std::move(argument));
-  }
-  return Typed(std::move(call));
+  return with_command(std::move(call), std::move(behind));
 }
 
 }  // namespace
