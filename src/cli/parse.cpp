@@ -77,9 +77,10 @@ Result<Typed> parse_call(const Command& command,
     const std::string what = error.what();
     return usage_error(command, what.substr(0, what.find(':')) + ": a value is missing");
   } catch (const CLI::ExtrasError& error) {
-    return usage_error(command,
-                       std::string(error.what()) +
-                           (command.takes_command() ? "; a command stands behind --" : ""));
+    return usage_error(
+        command,
+        std::string(error.what()) +
+            (command.arguments.starts_with("--") ? "; a command stands behind --" : ""));
   } catch (const CLI::ParseError& error) {
     return usage_error(command, error.what());
   }

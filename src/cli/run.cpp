@@ -150,7 +150,11 @@ void tell_who_is_left(const Job& job) {
 Result<int> run_under(const Invocation& invocation, Limits& limits) {
   Terminal terminal;
   HandedSignals signals;
+  InterruptListener listener;
   JobOptions options;
+  if (terminal.file() >= 0) {
+    options.before_exec = [&listener](pid_t group) { listener.join(group); };
+  }
   options.words = invocation.command();
   options.terminal = &terminal;
   options.on_group = group_handler(limits.devices, limits.guardian.get());
@@ -161,7 +165,7 @@ Result<int> run_under(const Invocation& invocation, Limits& limits) {
   for (const std::string& each : (*job)->remarks()) {
     remark(each);
   }
-  const JobEnd end = attend(**job, terminal, signals, [&limits] {
+  const JobEnd end = attend(**job, terminal, signals, listener, [&limits] {
     if (limits.guardian) {
       if (const Result<void> fine = limits.guardian->check(); !fine) {
         remark(fine.error().message);

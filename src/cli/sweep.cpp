@@ -461,7 +461,7 @@ Command sweep_command() {
   command.examples = {
       {"halfwatt sweep --workload study:train-fp32 --limits 200:480:20 --format json",
        "a grid, as a verdict for a script"},
-      {"halfwatt sweep --knob batch=32,64 --items {batch} -- python train.py --batch {batch}",
+      {"halfwatt sweep --knob bs=32,64 --items {bs} -- python t.py --bs {bs}",
        "limits and batch sizes of a program of your own"},
   };
   command.run = run_sweep;

@@ -26,74 +26,29 @@ sigset_t handed_set() {
   return set;
 }
 
-/// A process in the job's group that tells of every Ctrl-C: the terminal sends it to the group
-/// in front, which is not ours then, and a second one is to kill.
-class InterruptListener {
- public:
-  explicit InterruptListener(Job& job) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-      return;
-    }
-    heard_ = OwnedFile(ends[0]);
-    const OwnedFile tell(ends[1]);
-    child_ = ::fork();
-    if (child_ == 0) {
-      listen(job.group(), tell.get());
-    }
-    if (child_ > 0) {
-      ::setpgid(child_, job.group());
-      job.tree().leave_out(child_);
+[[noreturn]] void listen(pid_t group, int tell) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setpgid(0, group);
+  sigset_t set;
+  sigfillset(&set);
+  ::sigprocmask(SIG_SETMASK, &set, nullptr);
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  while (true) {
+    int number = 0;
+    if (::sigwait(&set, &number) == 0) {
+      (void)!::write(tell, "c", 1);
     }
   }
-  InterruptListener(const InterruptListener&) = delete;
-  InterruptListener& operator=(const InterruptListener&) = delete;
-  ~InterruptListener() {
-    if (child_ > 0) {
-      ::kill(child_, SIGKILL);
-      while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
-  }
-
-  int file() const { return heard_.get(); }
-  int count() {
-    char byte = 0;
-    int heard = 0;
-    while (heard_ && ::read(heard_.get(), &byte, 1) == 1) {
-      ++heard;
-    }
-    return heard;
-  }
-
- private:
-  [[noreturn]] static void listen(pid_t group, int tell) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::setpgid(0, group);
-    sigset_t set;
-    sigfillset(&set);
-    ::sigprocmask(SIG_SETMASK, &set, nullptr);
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    while (true) {
-      int number = 0;
-      if (::sigwait(&set, &number) == 0) {
-        (void)!::write(tell, "c", 1);
-      }
-    }
-  }
-
-  OwnedFile heard_;
-  pid_t child_ = -1;
-};
+}
 
 /// The state of one wait.
 class Attendance {
  public:
-  Attendance(Job& job, Terminal& terminal, HandedSignals& signals)
-      : job_(&job), terminal_(&terminal), signals_(&signals) {
-    if (terminal.file() >= 0) {
-      listener_.emplace(job);
+  Attendance(Job& job, Terminal& terminal, HandedSignals& signals, InterruptListener& listener)
+      : job_(&job), terminal_(&terminal), signals_(&signals), listener_(&listener) {
+    if (const auto process = listener.process()) {
+      job.tree().leave_out(*process);
     }
   }
 
@@ -106,14 +61,12 @@ class Attendance {
         job_stopped(*by);
       }
       std::array<pollfd, 2> files{pollfd{signals_->file(), POLLIN, 0},
-                                  pollfd{listener_ ? listener_->file() : -1, POLLIN, 0}};
+                                  pollfd{listener_->file(), POLLIN, 0}};
       ::poll(files.data(), files.size(), kIdleMilliseconds);
       while (const auto number = signals_->next()) {
         hand_over(*number);
       }
-      if (listener_) {
-        interrupts(listener_->count());  // the job has got them itself
-      }
+      interrupts(listener_->count());  // the job has got them itself
       idle();
     }
   }
@@ -178,7 +131,7 @@ class Attendance {
   Job* job_;
   Terminal* terminal_;
   HandedSignals* signals_;
-  std::optional<InterruptListener> listener_;
+  InterruptListener* listener_;
   int interrupts_ = 0;
 };
 
@@ -204,11 +157,46 @@ std::optional<int> HandedSignals::next() {
   return static_cast<int>(info.ssi_signo);
 }
 
+InterruptListener::~InterruptListener() {
+  if (process_) {
+    ::kill(*process_, SIGKILL);
+    while (::waitpid(*process_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void InterruptListener::join(pid_t group) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    return;
+  }
+  heard_ = OwnedFile(ends[0]);
+  const OwnedFile tell(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    listen(group, tell.get());
+  }
+  if (child > 0) {
+    ::setpgid(child, group);  // at once: signals that come from now on wait for it
+    process_ = child;
+  }
+}
+
+int InterruptListener::count() {
+  char byte = 0;
+  int heard = 0;
+  while (heard_ && ::read(heard_.get(), &byte, 1) == 1) {
+    ++heard;
+  }
+  return heard;
+}
+
 JobEnd attend(Job& job,
               Terminal& terminal,
               HandedSignals& signals,
+              InterruptListener& listener,
               const std::function<void()>& idle) {
-  const JobEnd end = Attendance(job, terminal, signals).wait(idle);
+  const JobEnd end = Attendance(job, terminal, signals, listener).wait(idle);
   terminal.take_back(end.killed.has_value());
   return end;
 }

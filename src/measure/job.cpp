@@ -80,6 +80,7 @@ Result<std::unique_ptr<Job>> Job::start(JobOptions options) {
   SpawnOptions how;
   how.words = wanted.words;
   how.environment = wanted.environment;
+  how.before_exec = wanted.before_exec;
   OwnedFile theirs;
   OwnedFile nothing;
   if (wanted.output == JobOutput::pass) {

@@ -42,6 +42,8 @@ struct JobOptions {
   Terminal* terminal = nullptr;  ///< with `pass`: given to the job if it is ours
   /// A throw-away copy: held in a cgroup where possible, and ended with us.
   bool ends_with_us = false;
+  /// Called with the process group before the command begins.
+  std::function<void(pid_t)> before_exec = {};
   /// Called with the process group when it runs, and with nullopt before its number can become
   /// somebody else's.
   std::function<void(std::optional<pid_t>)> on_group;

@@ -33,6 +33,7 @@ struct Prepared {
   int most_files = 0;
   pid_t parent = 0;
   int report = -1;  ///< takes errno when exec failed
+  int go = -1;      ///< a byte comes when the program may begin
 };
 
 bool is_program(const std::string& path) {
@@ -162,6 +163,10 @@ void set_group(const Prepared& prepared) {
       ::_exit(0);
     }
   }
+  char byte = 0;
+  if (prepared.options->before_exec && ::read(prepared.go, &byte, 1) != 1) {
+    ::_exit(127);
+  }
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -210,6 +215,21 @@ Error could_not(const std::string& program, const char* what) {
           fmt::format("{}: cannot be started: {}: {}", program, what, std::strerror(errno))};
 }
 
+// Until the program runs, or exec told why not.
+Result<pid_t> await_exec(pid_t child, int report, const std::string& path) {
+  int number = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(report, &number, sizeof number);
+  } while (got < 0 && errno == EINTR);
+  if (got != static_cast<ssize_t>(sizeof number)) {
+    return child;
+  }
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return number == ENOENT ? not_found(path) : not_executable(path, number);
+}
+
 }  // namespace
 
 OwnedFile::OwnedFile(int descriptor) : descriptor_(descriptor) {
@@ -251,11 +271,18 @@ Result<pid_t> spawn(const SpawnOptions& options) {
   prepared.parent = ::getpid();
   note_ignored_signals(prepared);
   std::array<int, 2> ends{};
+  std::array<int, 2> start{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return could_not(word, "pipe");
   }
-  OwnedFile from_child(ends[0]);
+  const OwnedFile from_child(ends[0]);
   OwnedFile to_parent(ends[1]);
+  if (::pipe2(start.data(), O_CLOEXEC) != 0) {
+    return could_not(word, "pipe");
+  }
+  const OwnedFile from_parent(start[0]);
+  const OwnedFile to_child(start[1]);
+  prepared.go = from_parent.get();
   prepared.report = to_parent.get();
   pid_t child = -1;
   {
@@ -272,17 +299,11 @@ Result<pid_t> spawn(const SpawnOptions& options) {
   if (!options.own_session) {
     ::setpgid(child, child);  // whoever of the two comes first
   }
-  int number = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(from_child.get(), &number, sizeof number);
-  } while (got < 0 && errno == EINTR);
-  if (got != static_cast<ssize_t>(sizeof number)) {
-    return child;
+  if (options.before_exec) {
+    options.before_exec(child);
+    (void)!::write(to_child.get(), "g", 1);
   }
-  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return number == ENOENT ? not_found(*path) : not_executable(*path, number);
+  return await_exec(child, from_child.get(), *path);
 }
 
 }  // namespace halfwatt

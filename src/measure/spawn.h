@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +46,9 @@ struct SpawnOptions {
   bool terminal_is_output = false;  ///< `output` is the terminal that controls its session
   int terminal_to_take = -1;        ///< whose foreground its group becomes
   int cgroup = -1;                  ///< open `cgroup.procs` that it enters
-  bool dies_with_us = false;        ///< gets SIGTERM when the thread that starts it ends
+  /// Called with the new process group before the program begins.
+  std::function<void(pid_t)> before_exec = {};
+  bool dies_with_us = false;  ///< gets SIGTERM when the thread that starts it ends
 };
 
 /// Starts a program in a process group of its own, with default signals, nothing blocked and no

@@ -227,6 +227,7 @@ TEST(JobCgroup, kills_everything_in_it) {
     ::kill(*child, SIGKILL);
   }
   EXPECT_TRUE(wait_for([&] { return !lives(*child) && cgroup->empty(); }));
+  ::waitpid(*child, nullptr, 0);
 }
 
 }  // namespace

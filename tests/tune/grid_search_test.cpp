@@ -96,8 +96,9 @@ TEST(GridSearch, repeats_combinations_where_the_limit_is_left_alone) {
 TEST(GridSearch, knows_how_many_windows_it_needs) {
   for (const int repeats : {1, 2, 3}) {
     const GridSearch search({kBatch, kPrecision}, {150, 200, 250, 300}, repeats);
-    EXPECT_NEAR(static_cast<double>(walk(search).size()), search.expected_windows(),
-                static_cast<double>(search.combinations()));
+    const auto windows = static_cast<int>(walk(search).size());
+    EXPECT_LE(windows, search.expected_windows());
+    EXPECT_GE(windows * 4, search.expected_windows() * 3);
   }
 }
 
