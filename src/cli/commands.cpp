@@ -5,8 +5,11 @@
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/help.h"
+#include "cli/limit.h"
 #include "cli/monitor.h"
 #include "cli/output.h"
+#include "cli/restore.h"
+#include "cli/status.h"
 #include "cli/study.h"
 #include "cli/sweep.h"
 
@@ -27,6 +30,7 @@ Command man_command() {
 std::span<const Command> commands() {
   static const std::array table = {study_command(), analyze_command(), tune_command(),
                                    sweep_command(), devices_command(), monitor_command(),
+                                   limit_command(), status_command(),  restore_command(),
                                    man_command()};
   return table;
 }

@@ -14,7 +14,7 @@
 namespace halfwatt {
 namespace {
 
-constexpr std::string_view kLocks = "/run/lock/halfwatt";
+constexpr std::string_view kRootsState = "/var/lib/halfwatt";
 
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
@@ -23,7 +23,7 @@ std::optional<std::string> environment(const char* name) {
 
 std::filesystem::path usual_state() {
   if (::geteuid() == 0) {
-    return "/var/lib/halfwatt";
+    return kRootsState;
   }
   if (const auto state = environment("XDG_STATE_HOME")) {
     return std::filesystem::path(*state) / "halfwatt";
@@ -47,8 +47,19 @@ bool can_hold_locks(const std::filesystem::path& path) {
 GuardFolders guard_folders(const std::optional<std::string>& state_dir, bool shared) {
   GuardFolders folders;
   folders.state = state_dir ? std::filesystem::path(*state_dir) : usual_state();
-  folders.locks = shared && can_hold_locks(kLocks) ? std::filesystem::path(kLocks)
-                                                   : folders.state / "locks";
+  folders.locks = shared && can_hold_locks(kSharedLocks) ? std::filesystem::path(kSharedLocks)
+                                                         : folders.state / kLocksInState;
+  return folders;
+}
+
+std::vector<std::filesystem::path> state_folders(const std::optional<std::string>& state_dir) {
+  if (state_dir) {
+    return {*state_dir};
+  }
+  std::vector<std::filesystem::path> folders = {kRootsState};
+  if (usual_state() != kRootsState) {
+    folders.push_back(usual_state());
+  }
   return folders;
 }
 
