@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/program.h"
 #include "fake_nvml/fake_nvml.h"
+#include "guard/guardian_client.h"
 #include "guard/journal.h"
 
 namespace halfwatt {
@@ -123,6 +126,30 @@ TEST(StatusCommand, tells_people_and_scripts_what_is_still_to_be_put_back) {
   EXPECT_EQ(json[0]["held"], false);
   EXPECT_EQ(json[0]["found_w"], 350.0);
   EXPECT_TRUE(json[0]["pid"].is_null());
+}
+
+TEST(GuardianVerb, makes_the_program_a_guardian_whose_card_is_shown_and_refused_to_others) {
+  Bench bench;
+  const char* program = std::getenv("HALFWATT_PROGRAM");
+  ASSERT_NE(program, nullptr);
+  GuardianOrder order{{bench.fake.card().uuid}, bench.state};
+  order.program = program;
+  auto client = GuardianClient::start(order);
+  ASSERT_TRUE(client) << client.error().message;
+  ASSERT_TRUE((*client)->set(Watts(200)));
+  const auto json = nlohmann::json::parse(bench.run("status --json").out);
+  ASSERT_EQ(json.size(), 1U);
+  EXPECT_EQ(json[0]["held"], true);
+  EXPECT_EQ(json[0]["pid"], ::getpid());
+  EXPECT_EQ(json[0]["set_w"], 200.0);
+  for (const std::string words : {"limit 300", "restore"}) {
+    const Outcome refused = bench.run(words);
+    EXPECT_EQ(refused.status, 3) << words;
+    EXPECT_NE(refused.err.find("is held by process"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(bench.fake.requested_mw(), 200'000U);
+  EXPECT_TRUE((*client)->restore());
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
 }
 
 TEST(GuardianVerb, is_nothing_that_a_person_can_use) {
