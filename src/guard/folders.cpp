@@ -34,8 +34,12 @@ std::filesystem::path usual_state() {
   return std::filesystem::temp_directory_path() / fmt::format("halfwatt-{}", ::geteuid());
 }
 
-// A folder that somebody else owns is no place for a lock: he could take the file away.
+// A folder that somebody else owns is no place for a lock: he could take the file away. Only
+// root makes it, or the first user who comes by would own it.
 bool can_hold_locks(const std::filesystem::path& path) {
+  if (std::error_code none; ::geteuid() != 0 && !std::filesystem::exists(path, none)) {
+    return false;
+  }
   const Result<Descriptor> folder = open_folder(path);
   struct stat status {};
   return folder && ::fstat(folder->number(), &status) == 0 && status.st_uid == ::geteuid() &&

@@ -7,6 +7,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -102,6 +104,35 @@ TEST_F(PrivilegeTest, of_a_guardian_outlives_that_of_its_parent) {
   }));
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(cards.all_at(Cards::kFound));
+}
+
+// A sudo that grants everything and notes what it was asked for.
+void put_fake_sudo_first(const Cards& folder) {
+  const std::string sudo = (folder.folder() / "sudo").string();
+  std::ofstream(sudo) << "#!/bin/sh\n"
+                         "shift; [ \"$1\" = -- ] && shift\n"
+                         "[ \"$2\" = __guardian ] && echo \"$2\" > \"${0%/*}/asked\"\n"
+                         "exec \"$@\"\n";
+  std::filesystem::permissions(sudo, std::filesystem::perms{0755});
+  std::filesystem::permissions(folder.folder(), std::filesystem::perms{0777});
+  ::setenv("PATH", (folder.folder().string() + ":" + std::getenv("PATH")).c_str(), 1);
+}
+
+TEST(Sudo, starts_the_guardian_of_a_real_card_for_who_may_not_set_limits) {
+  const Cards folder(0);
+  const int status = end_of(start_child([&] {
+    ::unsetenv("HALFWATT_NVML");
+    put_fake_sudo_first(folder);
+    if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) {
+      return 1;
+    }
+    const auto client =
+        GuardianClient::start({{"GPU-that-is-not-there"}, folder.state().string()});
+    // Whatever is wrong with the card, it was the guardian's answer.
+    return !client && client.error().message.find("guardian died") == std::string::npos ? 0 : 2;
+  }));
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.folder() / "asked"));
 }
 
 TEST(CallingUser, is_nobody_without_sudo) {
