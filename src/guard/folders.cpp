@@ -14,7 +14,7 @@
 namespace halfwatt {
 namespace {
 
-constexpr std::string_view kLocks = "/run/lock/halfwatt";
+constexpr std::string_view kRootsState = "/var/lib/halfwatt";
 
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
@@ -23,7 +23,7 @@ std::optional<std::string> environment(const char* name) {
 
 std::filesystem::path usual_state() {
   if (::geteuid() == 0) {
-    return "/var/lib/halfwatt";
+    return kRootsState;
   }
   if (const auto state = environment("XDG_STATE_HOME")) {
     return std::filesystem::path(*state) / "halfwatt";
@@ -34,8 +34,12 @@ std::filesystem::path usual_state() {
   return std::filesystem::temp_directory_path() / fmt::format("halfwatt-{}", ::geteuid());
 }
 
-// A folder that somebody else owns is no place for a lock: he could take the file away.
+// A folder that somebody else owns is no place for a lock: he could take the file away. Only
+// root makes it, or the first user who comes by would own it.
 bool can_hold_locks(const std::filesystem::path& path) {
+  if (std::error_code none; ::geteuid() != 0 && !std::filesystem::exists(path, none)) {
+    return false;
+  }
   const Result<Descriptor> folder = open_folder(path);
   struct stat status {};
   return folder && ::fstat(folder->number(), &status) == 0 && status.st_uid == ::geteuid() &&
@@ -47,8 +51,19 @@ bool can_hold_locks(const std::filesystem::path& path) {
 GuardFolders guard_folders(const std::optional<std::string>& state_dir, bool shared) {
   GuardFolders folders;
   folders.state = state_dir ? std::filesystem::path(*state_dir) : usual_state();
-  folders.locks = shared && can_hold_locks(kLocks) ? std::filesystem::path(kLocks)
-                                                   : folders.state / "locks";
+  folders.locks = shared && can_hold_locks(kSharedLocks) ? std::filesystem::path(kSharedLocks)
+                                                         : folders.state / kLocksInState;
+  return folders;
+}
+
+std::vector<std::filesystem::path> state_folders(const std::optional<std::string>& state_dir) {
+  if (state_dir) {
+    return {*state_dir};
+  }
+  std::vector<std::filesystem::path> folders = {kRootsState};
+  if (usual_state() != kRootsState) {
+    folders.push_back(usual_state());
+  }
   return folders;
 }
 

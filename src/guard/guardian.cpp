@@ -76,11 +76,11 @@ Message Guardian::hold(const Message& request) {
   Message reply = {"ok"};
   for (std::size_t at = 3; at < request.size(); ++at) {
     const std::string& card = request[at];
-    terms.folders = guard_folders(state_dir, is_shared_card(card));
     Result<std::unique_ptr<LimitControl>> control = controls_.open(card);
     if (!control) {
       return answer(control.error());
     }
+    terms.folders = guard_folders(state_dir, is_shared_card(card));
     enter(GuardianState::opened);
     Result<HeldCard> one = HeldCard::hold(card, std::move(*control), terms, remarks);
     if (!one) {

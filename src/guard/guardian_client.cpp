@@ -12,8 +12,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "guard/controls.h"
 #include "guard/guardian_process.h"
 #include "guard/limit_bounds.h"
+#include "guard/surroundings.h"
 
 namespace halfwatt {
 namespace {
@@ -49,6 +51,12 @@ Result<std::unique_ptr<GuardianClient>> GuardianClient::start(GuardianOrder orde
   if (!done) {
     client->released_ = true;
     return done.error();
+  }
+  const auto& cards = client->order_.cards;
+  if (std::any_of(cards.begin(), cards.end(), is_shared_card)) {
+    for (std::string& each : deaths_at_once()) {
+      client->remarks_.push_back(std::move(each));
+    }
   }
   client->watcher_ = std::thread([raw = client.get()] { raw->watch(); });
   return client;

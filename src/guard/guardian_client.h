@@ -54,7 +54,8 @@ class GuardianClient final : public LimitGuard {
   Watts top() const;
   /// The lowest one that every card takes.
   Watts bottom() const;
-  /// What the user should be told: an earlier run put back, a limit that may rise.
+  /// What the user should be told: an earlier run put back, a limit that may rise, what here
+  /// may kill halfwatt and guardian at once.
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// Sets one card's limit and reads it back.
   Result<Watts> set_card(std::size_t card, Watts limit);

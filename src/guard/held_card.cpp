@@ -71,7 +71,7 @@ Result<void> HeldCard::recover(const std::string& card,
 // Only a write shows whether this card takes one from us: root in a container, a laptop and a
 // virtual card may refuse. The value is the one in force, and it is journalled like any other.
 Result<void> HeldCard::prove() {
-  const Result<Watts> proven = write(entry_.found);
+  const Result<Watts> proven = write(entry_.found, entry_.found);
   if (!proven) {
     return proven.error();
   }
@@ -85,9 +85,10 @@ Result<void> HeldCard::prove() {
   return {};
 }
 
-Result<Watts> HeldCard::write(Watts limit) {
+Result<Watts> HeldCard::write(Watts before, Watts limit) {
   JournalEntry next = entry_;
-  next.previous_intent = entry_.intent;
+  // What is in force, not what was asked for last: that write may have come to nothing.
+  next.previous_intent = before;
   next.intent = limit;
   if (const Result<void> noted = journal_.write(next); !noted) {
     return noted.error();
@@ -131,7 +132,7 @@ Result<Watts> HeldCard::set(Watts limit) {
                              "{:g} W and leaves it alone",
                              entry_.card, before->value(), entry_.intent->value())};
   }
-  return write(limit);
+  return write(*before, limit);
 }
 
 Result<void> HeldCard::remember_group(int group) {

@@ -54,7 +54,7 @@ class HeldCard {
                        const HoldTerms& terms,
                        std::vector<std::string>& remarks);
   Result<void> prove();
-  Result<Watts> write(Watts limit);
+  Result<Watts> write(Watts before, Watts limit);
   void enter(GuardianState state) const;
 
   std::unique_ptr<LimitControl> control_;

@@ -27,8 +27,9 @@ struct JournalEntry {
   Watts found;                            ///< the requested limit before the first write
   std::optional<bool> found_persistence;  ///< absent where the card does not tell
   std::optional<Watts> intent;            ///< about to be written, or written
-  std::optional<Watts> previous_intent;   ///< the one before: the write may not have happened
-  std::vector<int> stopped_groups;        ///< process groups that must be continued
+  std::optional<Watts>
+      previous_intent;              ///< in force before it: the write may not have happened
+  std::vector<int> stopped_groups;  ///< process groups that must be continued
   bool operator==(const JournalEntry&) const = default;
 };
 

@@ -24,9 +24,10 @@ Error not_restored(const JournalEntry& entry, const std::string& why) {
 Result<void> write_found(LimitControl& control,
                          const Journal& journal,
                          const JournalEntry& entry,
+                         Watts before,
                          const PutBackRules& rules) {
   JournalEntry next = entry;
-  next.previous_intent = entry.intent;
+  next.previous_intent = before;  // which may be an older intent, where a write came to nothing
   next.intent = entry.found;
   // On a full disk this fails and need not be there: the old entry leads back to `found` too.
   (void)journal.write(next);
@@ -86,7 +87,7 @@ Result<PutBack> put_back(LimitControl& control,
     action = RestoreAction::put_back;
   }
   if (action == RestoreAction::put_back) {
-    if (const Result<void> done = write_found(control, journal, entry, rules); !done) {
+    if (const Result<void> done = write_found(control, journal, entry, *before, rules); !done) {
       return done.error();
     }
   }

@@ -82,6 +82,9 @@ Result<Measurement> Tuner::attempt(const Setting& setting) {
     return window.error();
   }
   window->started += earlier_;
+  if (parts_.limits != nullptr && !parts_.limits->check()) {
+    window->notes.push_back(WindowNote::limit_reverted);  // the next set() says if it goes on
+  }
   if (never_warm) {
     window->notes.push_back(WindowNote::never_settled);
   }

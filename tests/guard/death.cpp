@@ -325,7 +325,12 @@ Aftermath die(const Death& death) {
   ::unsetenv(kVariable);
   Aftermath after;
   if (death.victim == Victim::both && death.together != DoubleDeath::one_by_one) {
-    wait_until([&] { return std::filesystem::exists(done); }, kJudgement);
+    const auto time_is_told = [&] {
+      std::error_code none;
+      const auto size = std::filesystem::file_size(done, none);
+      return !none && size > 0;
+    };
+    wait_until(time_is_told, kJudgement);
     world.end();
   }
   end_of(parent);
