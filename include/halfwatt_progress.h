@@ -256,7 +256,8 @@ static inline void halfwatt_open_(struct halfwatt_writer* writer) {
   if (halfwatt_page_of_process_ != NULL) {
     writer->slot = halfwatt_claim_(halfwatt_page_of_process_);
   }
-  close(file); /* and with it the lock */
+  flock(file, LOCK_UN); /* the mapping would hold it */
+  close(file);
   writer->off = writer->slot == NULL;
   writer->process = (int32_t)getpid();
   writer->alive = halfwatt_alive_;

@@ -169,7 +169,8 @@ def _open():
             return None
         return _claim(page, generation)
     finally:
-        os.close(file)  # and with it the lock
+        fcntl.flock(file, fcntl.LOCK_UN)  # the mapping would hold it
+        os.close(file)
 
 
 def _first_step(steps, items, loss):

@@ -73,10 +73,9 @@ Result<Preset> preset(std::string_view name) {
   return preset;
 }
 
-bool is_aside(std::string_view label, std::string_view rate) {
-  if (rate.ends_with("B/s")) {
-    return true;  // bytes: a download
-  }
+bool counts_bytes(std::string_view rate) { return rate.ends_with("B/s"); }
+
+bool is_aside(std::string_view label) {
   std::string small(label);
   std::ranges::transform(small, small.begin(), lower);
   const auto begins = [&small](std::string_view word) { return small.starts_with(word); };

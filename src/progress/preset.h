@@ -21,8 +21,10 @@ struct Preset {
 /// them.
 Result<Preset> preset(std::string_view name);
 
-/// Whether a bar of this label and rate is something beside the training: a validation, a
-/// download, a preparation of data.
-bool is_aside(std::string_view label, std::string_view rate);
+/// Whether a bar of this label is something beside the training: a validation, a preparation of
+/// data.
+bool is_aside(std::string_view label);
+/// Whether a bar of this rate counts bytes: a download.
+bool counts_bytes(std::string_view rate);
 
 }  // namespace halfwatt
