@@ -19,6 +19,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -232,6 +233,18 @@ static inline struct halfwatt_page_slot* halfwatt_claim_(struct halfwatt_page* p
   return found;
 }
 
+/* 0 if the page is this thread's now. Gives way a few times to whoever has it, which takes
+ * microseconds, and never waits. */
+static inline int halfwatt_lock_(int file) {
+  int tries = 20;
+  int failed;
+  while ((failed = flock(file, LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK &&
+         --tries > 0) {
+    sched_yield();
+  }
+  return failed;
+}
+
 /* Finds a slot for this thread. Leaves it for the next call if the page is in use just now. */
 static inline void halfwatt_open_(struct halfwatt_writer* writer) {
   const char* path = getenv("HALFWATT_PROGRESS");
@@ -242,7 +255,7 @@ static inline void halfwatt_open_(struct halfwatt_writer* writer) {
     writer->off = 1;
     return;
   }
-  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+  if (halfwatt_lock_(file) != 0) {
     writer->off = errno != EWOULDBLOCK;
     close(file);
     return;
