@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,7 +84,7 @@ struct halfwatt_page {
 struct halfwatt_writer {
   struct halfwatt_page_slot* slot;
   const volatile uint8_t* alive; /* reads 0 in a forked child */
-  int32_t process;               /* where memory cannot be made to: its id */
+  pid_t process;                 /* where memory cannot be made to: its id */
   int32_t off;                   /* 1: nothing to write to */
   uint64_t steps;                /* not written yet: the page was in use */
   double items;
@@ -272,7 +273,7 @@ static inline void halfwatt_open_(struct halfwatt_writer* writer) {
   flock(file, LOCK_UN); /* the mapping would hold it */
   close(file);
   writer->off = writer->slot == NULL;
-  writer->process = (int32_t)getpid();
+  writer->process = getpid();
   writer->alive = halfwatt_alive_;
   if (halfwatt_alive_ != NULL) {
     *halfwatt_alive_ = 1;
@@ -280,7 +281,7 @@ static inline void halfwatt_open_(struct halfwatt_writer* writer) {
 }
 
 static inline int halfwatt_was_forked_(const struct halfwatt_writer* writer) {
-  return writer->alive != NULL ? *writer->alive == 0 : writer->process != (int32_t)getpid();
+  return writer->alive != NULL ? *writer->alive == 0 : writer->process != getpid();
 }
 
 /* The slot of this thread, or NULL. */
