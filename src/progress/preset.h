@@ -13,8 +13,7 @@ namespace halfwatt {
 struct Preset {
   std::vector<Expression> steps;   ///< the first that matches a line counts
   std::vector<Expression> losses;  ///< likewise
-  std::vector<Expression>
-      alarms;  ///< each match is a number of the training that is not finite
+  std::vector<Expression> alarms;  ///< each match says that a loss was not finite
 };
 
 /// The preset called `name`: tqdm, hf-trainer, lightning, auto. Errors: bad input that lists
