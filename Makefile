@@ -54,6 +54,7 @@ bench:
 	cmake --preset release -DHALFWATT_BENCH=ON
 	cmake --build build/release
 	@set -e; for program in build/release/bin/bench_*; do "$$program"; done
+	@! command -v python3 >/dev/null || python3 bench/progress/step_cost.py
 
 format:
 	tools/install-packages lint

@@ -19,6 +19,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,7 +84,7 @@ struct halfwatt_page {
 struct halfwatt_writer {
   struct halfwatt_page_slot* slot;
   const volatile uint8_t* alive; /* reads 0 in a forked child */
-  int32_t process;               /* where memory cannot be made to: its id */
+  pid_t process;                 /* where memory cannot be made to: its id */
   int32_t off;                   /* 1: nothing to write to */
   uint64_t steps;                /* not written yet: the page was in use */
   double items;
@@ -232,6 +234,18 @@ static inline struct halfwatt_page_slot* halfwatt_claim_(struct halfwatt_page* p
   return found;
 }
 
+/* 0 if the page is this thread's now. Gives way a few times to whoever has it, which takes
+ * microseconds, and never waits. */
+static inline int halfwatt_lock_(int file) {
+  int tries = 20;
+  int failed;
+  while ((failed = flock(file, LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK &&
+         --tries > 0) {
+    sched_yield();
+  }
+  return failed;
+}
+
 /* Finds a slot for this thread. Leaves it for the next call if the page is in use just now. */
 static inline void halfwatt_open_(struct halfwatt_writer* writer) {
   const char* path = getenv("HALFWATT_PROGRESS");
@@ -242,7 +256,7 @@ static inline void halfwatt_open_(struct halfwatt_writer* writer) {
     writer->off = 1;
     return;
   }
-  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+  if (halfwatt_lock_(file) != 0) {
     writer->off = errno != EWOULDBLOCK;
     close(file);
     return;
@@ -256,9 +270,10 @@ static inline void halfwatt_open_(struct halfwatt_writer* writer) {
   if (halfwatt_page_of_process_ != NULL) {
     writer->slot = halfwatt_claim_(halfwatt_page_of_process_);
   }
-  close(file); /* and with it the lock */
+  flock(file, LOCK_UN); /* the mapping would hold it */
+  close(file);
   writer->off = writer->slot == NULL;
-  writer->process = (int32_t)getpid();
+  writer->process = getpid();
   writer->alive = halfwatt_alive_;
   if (halfwatt_alive_ != NULL) {
     *halfwatt_alive_ = 1;
@@ -266,7 +281,7 @@ static inline void halfwatt_open_(struct halfwatt_writer* writer) {
 }
 
 static inline int halfwatt_was_forked_(const struct halfwatt_writer* writer) {
-  return writer->alive != NULL ? *writer->alive == 0 : writer->process != (int32_t)getpid();
+  return writer->alive != NULL ? *writer->alive == 0 : writer->process != getpid();
 }
 
 /* The slot of this thread, or NULL. */

@@ -79,6 +79,7 @@ bool Bars::see(const BarNumber& number, Seconds at) {
     if (!takes_over(bar, at)) {
       return false;
     }
+    changes_ += training_ ? 1 : 0;
     training_ = bar.name;
   }
   steps_ += bar.counter.steps() - before;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ class Bars {
   bool has_spoken() const { return !bars_.empty(); }
   double steps() const { return steps_; }
   Seconds at() const { return at_; }
+  /// How often another bar became the training.
+  std::uint64_t changes() const { return changes_; }
 
  private:
   struct Bar {
@@ -48,6 +51,7 @@ class Bars {
   std::optional<std::string> training_;  ///< name of the bar
   double steps_ = 0;
   Seconds at_;
+  std::uint64_t changes_ = 0;
 };
 
 }  // namespace halfwatt

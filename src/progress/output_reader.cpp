@@ -56,11 +56,11 @@ std::optional<double> OutputReader::take_step(std::string_view line,
   for (const Expression& expression : preset_.steps) {
     const auto match = expression.match(line, is_whole);
     const auto step = match && match->step ? parse_printed(*match->step) : std::nullopt;
-    if (!step) {
+    if (!step || counts_bytes(match->rate.value_or(""))) {
       continue;
     }
     const std::string_view label = match->label.value_or("");
-    bars_.see({label, match->total, *step, is_aside(label, match->rate.value_or(""))}, at);
+    bars_.see({label, match->total, *step, is_aside(label)}, at);
     const auto items = match->items ? parse_printed(*match->items) : std::nullopt;
     if (items) {
       items_.see(*items, at);
@@ -98,6 +98,7 @@ SourceReading OutputReader::reading() const {
   reading.has_spoken = bars_.has_spoken();
   reading.steps = bars_.steps();
   reading.at = bars_.at();
+  reading.changes = bars_.changes();
   if (items_.has_spoken()) {
     reading.items = items_.steps();
   }

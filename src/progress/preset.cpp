@@ -31,9 +31,12 @@ constexpr std::string_view kCount =
 constexpr std::string_view kLoss =
     R"((?i)(?:^|[\s,{('"\[])(?:train(?:ing)?[_/ -]?)?loss(?:_step)?['"]?\s*[=:]\s*['"]?)"
     R"((?:tensor\()?(?P<loss>)" HALFWATT_NUMBER ")";
-// The Trainer of Hugging Face prints `'loss': '0'` where the loss is NaN (its
-// logging_nan_inf_filter), but not so the gradient and the evaluation.
-constexpr std::string_view kTrainerAlarm = R"('(?:grad_norm|eval_loss)': '?(?P<loss>nan|inf))";
+// The Trainer of Hugging Face prints a loss of 0 where it is NaN (its logging_nan_inf_filter),
+// but not so the gradient. A gradient alone says little: loss scaling skips such steps all the
+// time.
+constexpr std::string_view kTrainerLossOfZero =
+    R"('loss': '?0(?:\.0+)?'?, 'grad_norm': '?(?:nan|inf))";
+constexpr std::string_view kTrainerEvaluation = R"('eval_loss': '?-?(?:nan|inf))";
 
 #undef HALFWATT_NUMBER
 
@@ -68,15 +71,15 @@ Result<Preset> preset(std::string_view name) {
   }
   preset.losses.push_back(Expression::known(kLoss, false));
   if (name == "auto" || name == "hf-trainer") {
-    preset.alarms.push_back(Expression::known(kTrainerAlarm, true));
+    preset.alarms.push_back(Expression::known(kTrainerLossOfZero, true));
+    preset.alarms.push_back(Expression::known(kTrainerEvaluation, true));
   }
   return preset;
 }
 
-bool is_aside(std::string_view label, std::string_view rate) {
-  if (rate.ends_with("B/s")) {
-    return true;  // bytes: a download
-  }
+bool counts_bytes(std::string_view rate) { return rate.ends_with("B/s"); }
+
+bool is_aside(std::string_view label) {
   std::string small(label);
   std::ranges::transform(small, small.begin(), lower);
   const auto begins = [&small](std::string_view word) { return small.starts_with(word); };

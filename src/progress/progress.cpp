@@ -74,6 +74,7 @@ struct Progress::Sources {
   ProgressReading last{};
   double steps_before = 0;  ///< counted by other speakers
   double items_before = 0;
+  std::uint64_t bar_changes = 0;  ///< of the output, seen so far
   bool has_told_full = false;
   SteadyClock clock{};
 
@@ -91,10 +92,17 @@ struct Progress::Sources {
       if (speaker && speaker != i) {
         steps_before = last.steps - now[i].steps;
         items_before = last.items.value_or(0) - now[i].items.value_or(0);
+        ++last.changes;
       }
       speaker = i;
       return;
     }
+  }
+
+  void count_changes(bool output_speaks) {
+    const std::uint64_t changes = now.back().changes;
+    last.changes += output_speaks ? changes - bar_changes : 0;
+    bar_changes = changes;
   }
 
   std::optional<double> last_loss() const {
@@ -154,6 +162,7 @@ std::optional<ProgressReading> Progress::latest() {
     last.items = sources.items_before + *speaker.items;
   }
   last.loss = sources.last_loss();
+  sources.count_changes(kOrder[*sources.speaker] == ProgressKind::expression);
   return last;
 }
 

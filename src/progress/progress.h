@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -21,6 +22,9 @@ struct ProgressReading {
   Seconds at;                   ///< CLOCK_MONOTONIC, when `steps` last changed
   std::optional<double> items;  ///< so far, of all ranks together
   std::optional<double> loss;   ///< the last one told; may be not finite
+  /// How often something else became what is counted: another source, another bar of the
+  /// output. A window in which this changed is void.
+  std::uint64_t changes = 0;
 };
 
 /// What tells the progress of a job.
@@ -56,8 +60,7 @@ class Progress {
   void take_output(std::string_view bytes, Seconds at);
   /// Reads all sources; never blocks. nullopt until the first has spoken.
   std::optional<ProgressReading> latest();
-  /// The source that latest() gave. When it changes, `steps` goes on from where it was, in the
-  /// steps of the new source: a window that saw a change is void.
+  /// The source that latest() gave. When another one speaks, `steps` goes on from where it was.
   ProgressKind kind() const;
   /// From the losses seen since window_begins(): dead if one was not finite; stalled if there
   /// were at least five and all were equal to the last digit; unknown if there was none.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "base/units.h"
@@ -14,6 +15,7 @@ struct SourceReading {
   Seconds at;
   std::optional<double> items;
   LossCounts losses;
+  std::uint64_t changes = 0;  ///< how often something else became what is counted
 };
 
 }  // namespace halfwatt

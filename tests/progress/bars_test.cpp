@@ -60,6 +60,7 @@ TEST(Bars, leave_what_is_known_to_be_aside_at_once) {
   const double before = screen.bars.steps();
   screen.draw("train", "100", 0, 100);
   EXPECT_EQ(screen.bars.steps(), before + 99);
+  EXPECT_EQ(screen.bars.changes(), 1u);
 }
 
 TEST(Bars, count_what_is_aside_where_there_is_nothing_else) {

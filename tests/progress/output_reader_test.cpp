@@ -48,6 +48,18 @@ TEST(OutputReader, takes_a_loss_that_is_shown_again_once) {
   EXPECT_EQ(output.reading().losses.changed, 0u);
 }
 
+TEST(OutputReader, takes_a_gradient_that_is_not_finite_for_a_sign_only_beside_a_loss_of_zero) {
+  for (const char* line : {"{'loss': '0', 'grad_norm': 'nan', 'epoch': 1}\n",
+                           "{'loss': 0.0, 'grad_norm': nan}\n", "{'eval_loss': 'nan'}\n"}) {
+    OutputReader output = reader();
+    output.take(line, Seconds(1));
+    EXPECT_EQ(output.reading().losses.dead, 1u) << line;
+  }
+  OutputReader output = reader();
+  output.take("{'loss': '0.31', 'grad_norm': 'inf'}\n", Seconds(1));
+  EXPECT_EQ(output.reading().losses.dead, 0u) << "loss scaling skips such a step";
+}
+
 TEST(OutputReader, sees_half_a_line_that_a_job_dies_with) {
   OutputReader output = reader();
   output.take("step 5\nstep 7", Seconds(1));

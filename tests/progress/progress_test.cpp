@@ -69,6 +69,7 @@ TEST_F(ProgressTest, prefers_the_page_to_the_socket_to_the_output_and_never_goes
   ASSERT_EQ(write_steps("count", 5, progress.environment()), 0);
   EXPECT_EQ(progress.latest()->steps, 8);
   EXPECT_EQ(progress.kind(), ProgressKind::page);
+  EXPECT_EQ(progress.latest()->changes, 2u);
   tell(progress, {});
   ASSERT_EQ(write_steps("count", 5, progress.environment()), 0);
   EXPECT_EQ(progress.latest()->steps, 13);

@@ -114,7 +114,8 @@ TEST_F(StepSocketTest, survives_any_bytes) {
     send(bytes);
     read();
   }
-  EXPECT_EQ(tell({7, {}, {}, 0, {}}).steps + 1, tell({8, {}, {}, 0, {}}).steps);
+  const double before = read().steps;  // a single digit is a message
+  EXPECT_EQ(tell({{}, {}, {}, 0, {}}).steps, before + 1);
 }
 
 TEST_F(StepSocketTest, hears_what_a_shell_script_tells) {
