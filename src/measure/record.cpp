@@ -215,6 +215,7 @@ std::vector<Series> all_series(const Record& record) {
     Labels labels = record.header.labels;
     for (const auto& [knob, value] : each.setting.values()) {
       if (knob != empty.knob.name) {
+        std::erase_if(labels, [&name = knob](const auto& pair) { return pair.first == name; });
         labels.emplace_back(knob, text(value));
       }
     }

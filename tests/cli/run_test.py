@@ -83,7 +83,7 @@ class OnTerminal(unittest.TestCase):
         self.assertEqual(self.shell.seen.count(b"some words"), 2)  # typed, and printed
 
     def test_ctrl_c_ends_the_job_and_the_shell_goes_on(self):
-        self.shell.type(f"{HALFWATT} run -- sh -c 'echo on''set; sleep 1000'; echo st $?\r",
+        self.shell.type(f"{HALFWATT} run -- sh -c 'echo on''set; exec sleep 1000'; echo st $?\r",
                         "onset")
         self.shell.type("\x03", "st 130")
 
