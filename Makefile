@@ -4,7 +4,7 @@
 
 FUZZ_SECONDS ?= 600
 
-sources = $$(find src tests bench -name '*.h' -o -name '*.cpp')
+sources = $$(find src include tests bench -name '*.[ch]' -o -name '*.cpp')
 units = $$(find src tests bench -name '*.cpp')
 
 .PHONY: tune test format lint asan tsan fuzz bench clean
@@ -54,6 +54,7 @@ bench:
 	cmake --preset release -DHALFWATT_BENCH=ON
 	cmake --build build/release
 	@set -e; for program in build/release/bin/bench_*; do "$$program"; done
+	@! command -v python3 >/dev/null || python3 bench/progress/step_cost.py
 
 format:
 	tools/install-packages lint

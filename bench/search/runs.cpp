@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "base/check.h"
+#include "guard/scoped_limit_guard.h"
+#include "guard/simulated_limit.h"
 #include "tune/limit_search.h"
 #include "tune/tuner.h"
 #include "tune/verdict.h"
@@ -23,7 +25,7 @@ Series search(const TrueCurve& truth, const Disturbance& disturbance, std::uint6
   RecordedWorkload workload({truth.name, {}, "step", 1}, truth.points, truth.demand,
                             NumericalState::live, card, disturbance, seed);
   SimulatedLimit control(card);
-  LimitGuard guard = *LimitGuard::hold(control);
+  ScopedLimitGuard guard = *ScopedLimitGuard::hold(control);
   const LimitSpace space{power_limit_knob(kTolerance), truth.card.limits.min.value(),
                          truth.card.limits.max.value(), kTolerance};
   const ReferencedSearch search(

@@ -12,6 +12,8 @@ enum class ErrorKind {
   workload,      ///< the measured program failed or is numerically dead
   interrupted,   ///< the user asked to stop
   not_restored,  ///< a limit could not be put back
+  not_executable,   ///< a command to be run is there and cannot be executed
+  no_such_command,  ///< a command to be run is not there
 };
 
 /// An expected failure: its kind and one line that says what was found, what was needed and
@@ -22,7 +24,7 @@ struct Error {
 };
 
 /// The documented exit status of `kind`: 2 bad input, 3 device, 4 workload, 5 interrupted,
-/// 6 a limit could not be put back.
+/// 6 a limit could not be put back, and a shell's 126 and 127 for a command that did not start.
 constexpr int exit_code(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::bad_input:
@@ -35,6 +37,10 @@ constexpr int exit_code(ErrorKind kind) {
       return 5;
     case ErrorKind::not_restored:
       return 6;
+    case ErrorKind::not_executable:
+      return 126;
+    case ErrorKind::no_such_command:
+      return 127;
   }
   return 2;
 }

@@ -47,7 +47,9 @@ Result<void> read_as_record(const std::filesystem::path& path, Input& input) {
   }
   asked.reference = *known;
   input.asked.push_back(asked);
-  input.series.push_back(to_series(*record));
+  for (Series& each : all_series(*record)) {
+    input.series.push_back(std::move(each));
+  }
   return {};
 }
 

@@ -30,6 +30,9 @@ class Invocation {
   std::optional<std::string> get(std::string_view option) const;
   std::vector<std::string> all(std::string_view option) const;
   const std::vector<std::string>& arguments() const { return arguments_; }
+  /// The words behind `--`, as they were typed: a command of the user's.
+  const std::vector<std::string>& command() const { return command_; }
+  void set_command(std::vector<std::string> words) { command_ = std::move(words); }
   /// How the program was called: "build/release/bin/halfwatt".
   const std::string& program() const { return program_; }
   void set_program(std::string name) { program_ = std::move(name); }
@@ -52,6 +55,7 @@ class Invocation {
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> arguments_;
+  std::vector<std::string> command_;
   std::string program_ = "halfwatt";
 };
 
@@ -68,7 +72,13 @@ struct Command {
   std::string_view arguments;    ///< "FILE...", empty for none
   std::vector<Option> options;
   std::vector<Example> examples;
-  Result<void> (*run)(const Invocation& invocation);
+  Result<void> (*run)(const Invocation& invocation) = nullptr;
+  /// Instead of `run`, for a command that ends with the exit status of another program, and
+  /// tells its errors itself.
+  int (*run_job)(const Invocation& invocation) = nullptr;
+
+  /// Whether words behind `--` are a command of the user's, and not arguments.
+  bool takes_command() const { return arguments.find("--") != std::string_view::npos; }
 };
 
 /// All commands, in the order in which help lists them.

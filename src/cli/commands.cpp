@@ -3,8 +3,15 @@
 
 #include "cli/analyze.h"
 #include "cli/command.h"
+#include "cli/devices.h"
 #include "cli/help.h"
+#include "cli/limit.h"
+#include "cli/monitor.h"
 #include "cli/output.h"
+#include "cli/restore.h"
+#include "cli/run.h"
+#include "cli/status.h"
+#include "cli/step.h"
 #include "cli/study.h"
 #include "cli/sweep.h"
 
@@ -23,8 +30,10 @@ Command man_command() {
 }  // namespace
 
 std::span<const Command> commands() {
-  static const std::array table = {study_command(), analyze_command(), tune_command(),
-                                   sweep_command(), man_command()};
+  static const std::array table = {study_command(),   analyze_command(), tune_command(),
+                                   sweep_command(),   run_command(),     devices_command(),
+                                   monitor_command(), limit_command(),   status_command(),
+                                   restore_command(), step_command(),    man_command()};
   return table;
 }
 

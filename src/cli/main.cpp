@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -10,41 +11,56 @@
 #include "cli/output.h"
 #include "cli/overview.h"
 #include "cli/parse.h"
+#include "guard/guardian.h"
 
 namespace halfwatt {
 namespace {
 
-Result<void> run(const std::string& program, const std::vector<std::string>& words) {
+Result<int> status_of(const Result<void>& done) { return done ? Result<int>(0) : done.error(); }
+
+Result<int> run(const std::string& program, const std::vector<std::string>& words) {
   Result<Typed> typed = parse(words);
   if (!typed) {
     return typed.error();
   }
   if (auto* call = std::get_if<Call>(&*typed)) {
     call->invocation.set_program(program);
-    return call->command->run(call->invocation);
+    if (call->command->run_job != nullptr) {
+      return call->command->run_job(call->invocation);
+    }
+    return status_of(call->command->run(call->invocation));
   }
   if (const auto* help = std::get_if<HelpWanted>(&*typed)) {
-    return print(help->command != nullptr ? command_help(*help->command) : program_help());
+    return status_of(
+        print(help->command != nullptr ? command_help(*help->command) : program_help()));
   }
   if (std::holds_alternative<VersionWanted>(*typed)) {
-    return print(fmt::format("halfwatt {}\n", kVersion));
+    return status_of(print(fmt::format("halfwatt {}\n", kVersion)));
   }
-  return print(overview(look_at_machine("/"), program) +
-               "\nhalfwatt --help lists all commands.\n");
+  return status_of(
+      print(overview(look_at_machine(), program) + "\nhalfwatt --help lists all commands.\n"));
 }
 
 }  // namespace
 }  // namespace halfwatt
 
 int main(int argc, char** argv) {
+  // Before anything else: a guardian has no threads, and lets go of what it inherits.
+  if (halfwatt::is_guardian(argc, argv)) {
+    return halfwatt::guardian_main(argc, argv);
+  }
   // A record that grows over the limit of `ulimit -f` is an error like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const auto done =
       halfwatt::run(argc > 0 ? argv[0] : "halfwatt",
                     std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   if (done) {
-    return 0;
+    return *done;
   }
   fmt::print(stderr, "halfwatt: {}\n", done.error().message);
-  return halfwatt::exit_code(done.error().kind);
+  // Whoever runs a real job through us must be able to tell our failures from the job's.
+  constexpr int kNotStarted = 125;
+  return argc > 1 && std::string_view(argv[1]) == "run"
+             ? kNotStarted
+             : halfwatt::exit_code(done.error().kind);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -31,19 +32,36 @@ unsigned count_threads(const std::filesystem::path& cpuinfo) {
   return threads;
 }
 
-}  // namespace
-
-Machine look_at_machine(const std::filesystem::path& root) {
-  Machine machine;
-  const std::filesystem::path cpuinfo = root / "proc/cpuinfo";
-  machine.cpu = value_of(cpuinfo, "model name").value_or("");
-  machine.threads = count_threads(cpuinfo);
+// What the loaded driver has of each card, for machines whose NVML does not answer.
+std::vector<std::string> gpus_of_driver(const std::filesystem::path& root) {
+  std::vector<std::string> gpus;
   std::error_code none;
   for (const auto& entry :
        std::filesystem::directory_iterator(root / "proc/driver/nvidia/gpus", none)) {
-    machine.gpus.push_back(value_of(entry.path() / "information", "Model").value_or("unknown"));
+    gpus.push_back(value_of(entry.path() / "information", "Model").value_or("unknown"));
   }
-  std::sort(machine.gpus.begin(), machine.gpus.end());
+  std::sort(gpus.begin(), gpus.end());
+  return gpus;
+}
+
+}  // namespace
+
+Machine look_at_machine(const DevicePlaces& places) {
+  Machine machine;
+  const std::filesystem::path cpuinfo = places.root / "proc/cpuinfo";
+  machine.cpu = value_of(cpuinfo, "model name").value_or("");
+  machine.threads = count_threads(cpuinfo);
+  const DeviceList list = DeviceList::look(places);
+  for (const NvmlEntry& card : list.cards()) {
+    const std::string name = card.name.empty() ? "a card of unknown model" : card.name;
+    machine.gpus.push_back(fmt::format("{} (gpu:{})", name, card.index));
+  }
+  if (machine.gpus.empty()) {
+    machine.gpus = gpus_of_driver(places.root);
+    if (!machine.gpus.empty() && !list.absent().empty()) {
+      machine.trouble = list.absent().front().message;
+    }
+  }
   return machine;
 }
 
@@ -63,10 +81,15 @@ std::string overview(const Machine& machine, const std::string& program) {
   for (const std::string& gpu : machine.gpus) {
     text += fmt::format("GPU: {}\n", gpu);
   }
+  if (machine.trouble) {
+    text += fmt::format("{}\n", *machine.trouble);
+  }
   if (!machine.gpus.empty()) {
     text +=
-        "This version does not drive real cards yet. It judges what you measured: a CSV file\n"
-        "with the columns power_limit_w and ms_per_batch, one row a limit.\n";
+        "This version does not drive real cards yet; halfwatt monitor --once reads them. It\n"
+        "judges what you measured: a CSV file with the columns power_limit_w and "
+        "ms_per_batch,\n"
+        "one row a limit.\n";
   }
   return text + fmt::format("Try next:  {}\n", next_command(machine, program));
 }

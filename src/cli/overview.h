@@ -1,20 +1,23 @@
 #pragma once
 
-#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device/devices.h"
+
 namespace halfwatt {
 
-/// What is there on this machine, as far as files tell without a driver call.
+/// What is there on this machine.
 struct Machine {
-  std::string cpu;                ///< model name; empty: unknown
-  unsigned threads = 0;           ///< 0: unknown
-  std::vector<std::string> gpus;  ///< models of NVIDIA cards with a loaded driver
+  std::string cpu;                     ///< model name; empty: unknown
+  unsigned threads = 0;                ///< 0: unknown
+  std::vector<std::string> gpus;       ///< models of NVIDIA cards with a loaded driver
+  std::optional<std::string> trouble;  ///< why NVML gives no access to them
 };
 
-/// Reads `root`/proc; `root` is "/" but in tests.
-Machine look_at_machine(const std::filesystem::path& root);
+/// Asks NVML for cards, and /proc for what it does not tell.
+Machine look_at_machine(const DevicePlaces& places = usual_places());
 
 /// A few lines: what is there; `program`: how it was called; and the one command to try next.
 std::string overview(const Machine& machine, const std::string& program);

@@ -29,7 +29,26 @@ Error usage_error(const Command& command, std::string what) {
       fmt::format("{}: {}; see halfwatt {} --help", command.name, what, command.name));
 }
 
-Result<Typed> parse_call(const Command& command, std::vector<std::string> words) {
+// `behind` is a command of the user's, or further arguments.
+Result<Typed> with_command(Call call, std::vector<std::string> behind) {
+  const Command& command = *call.command;
+  if (command.takes_command()) {
+    call.invocation.set_command(std::move(behind));
+    return Typed(std::move(call));
+  }
+  if (!behind.empty() && command.arguments.empty()) {
+    return usage_error(command, fmt::format("{}: nothing is needed behind --", behind.front()));
+  }
+  for (std::string& argument : behind) {
+    call.invocation.add_argument(std::move(argument));
+  }
+  return Typed(std::move(call));
+}
+
+// `behind`: the words after `--`.
+Result<Typed> parse_call(const Command& command,
+                         std::vector<std::string> words,
+                         std::vector<std::string> behind) {
   CLI::App app;
   app.set_help_flag();
   app.allow_windows_style_options(false);
@@ -48,7 +67,7 @@ Result<Typed> parse_call(const Command& command, std::vector<std::string> words)
       added->expected(1);
     }
   }
-  if (!command.arguments.empty()) {
+  if (!command.arguments.empty() && !command.takes_command()) {
     app.add_option("arguments", arguments);
   }
   std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
@@ -57,6 +76,11 @@ Result<Typed> parse_call(const Command& command, std::vector<std::string> words)
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string what = error.what();
     return usage_error(command, what.substr(0, what.find(':')) + ": a value is missing");
+  } catch (const CLI::ExtrasError& error) {
+    return usage_error(
+        command,
+        std::string(error.what()) +
+            (command.arguments.starts_with("--") ? "; a command stands behind --" : ""));
   } catch (const CLI::ParseError& error) {
     return usage_error(command, error.what());
   }
@@ -77,7 +101,7 @@ Result<Typed> parse_call(const Command& command, std::vector<std::string> words)
   for (std::string& argument : arguments) {
     call.invocation.add_argument(std::move(argument));
   }
-  return Typed(std::move(call));
+  return with_command(std::move(call), std::move(behind));
 }
 
 }  // namespace
@@ -107,7 +131,10 @@ Result<Typed> parse(const std::vector<std::string>& words) {
                   [](const std::string& word) { return word == "--help" || word == "-h"; })) {
     return Typed(HelpWanted{command});
   }
-  return parse_call(*command, rest);
+  return parse_call(
+      *command, std::vector<std::string>(rest.begin(), end_of_flags),
+      std::vector<std::string>(end_of_flags == rest.end() ? end_of_flags : end_of_flags + 1,
+                               rest.end()));
 }
 
 }  // namespace halfwatt

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "device/simulated.h"
-#include "guard/limit_guard.h"
+#include "guard/simulated_limit.h"
 #include "measure/recorded_workload.h"
 #include "tune/playback.h"
 

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/overview.h"
 #include "cli/simulation.h"
+#include "guard/scoped_limit_guard.h"
 #include "report/html.h"
 #include "report/progress_line.h"
 #include "tune/embedded.h"
@@ -79,7 +80,7 @@ void add_claims(Document& document, const Verdict& verdict, const std::vector<Cl
 Result<std::vector<Measurement>> play(const RecordedSeries& series) {
   Simulation simulation({DeviceId::Kind::simulated, "rtx3090"}, series, usual_disturbance(),
                         kSeed);
-  Result<LimitGuard> guard = LimitGuard::hold(simulation.limit);
+  Result<ScopedLimitGuard> guard = ScopedLimitGuard::hold(simulation.limit);
   if (!guard) {
     return guard.error();
   }
@@ -210,7 +211,7 @@ Result<void> run(const Invocation& invocation) {
   if (invocation.get("--format").value_or("text") != "text") {
     return {};
   }
-  return print("\n" + overview(look_at_machine("/"), invocation.program()));
+  return print("\n" + overview(look_at_machine(), invocation.program()));
 }
 
 }  // namespace

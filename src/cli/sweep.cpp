@@ -7,10 +7,13 @@
 #include <csignal>
 #include <iostream>
 
+#include "cli/command_job.h"
 #include "cli/output.h"
 #include "cli/simulation.h"
+#include "guard/scoped_limit_guard.h"
 #include "measure/record.h"
 #include "report/progress_line.h"
+#include "tune/grid_search.h"
 #include "tune/limit_search.h"
 #include "tune/tuner.h"
 #include "tune/verdict_document.h"
@@ -35,29 +38,26 @@ constexpr double kUsualStep = 10;  // W
 
 /// Everything a sweep needs, read from the command line.
 struct Job {
-  DeviceId device;
-  std::unique_ptr<Simulation> simulation;
+  std::unique_ptr<Simulation> simulation;  ///< a recording played back, or
+  std::unique_ptr<CommandJob> command;     ///< a program of the user's
   LimitSpace space;
   AnalysisOptions asked;
   std::vector<double> clamped;  ///< limits that stand for ones outside the card's range
+
+  Device& device() { return command ? command->device() : simulation->card; }
+  Clock& clock() { return command ? static_cast<Clock&>(command->clock) : simulation->clock; }
+  Workload& workload() {
+    return command ? static_cast<Workload&>(*command->workload) : simulation->workload;
+  }
 };
 
-Result<Job> read_job(const Invocation& invocation) {
-  if (const Result<void> fine = check_output(invocation); !fine) {
-    return fine.error();
-  }
-  Job job;
-  Result<DeviceId> device = DeviceId::parse(invocation.get("--device").value_or("sim:rtx3090"));
+Result<void> open_recording(const Invocation& invocation, Job& job) {
+  const Result<DeviceId> device =
+      DeviceId::parse(invocation.get("--device").value_or("sim:rtx3090"));
   if (!device) {
     return device.error();
   }
-  job.device = std::move(*device);
-  Result<AnalysisOptions> asked = read_analysis_options(invocation, {});
-  if (!asked) {
-    return asked.error();
-  }
-  job.asked = std::move(*asked);
-  const Result<std::vector<RecordedSeries>> all = series_of(job.device);
+  const Result<std::vector<RecordedSeries>> all = series_of(*device);
   if (!all) {
     return all.error();
   }
@@ -66,12 +66,34 @@ Result<Job> read_job(const Invocation& invocation) {
     return series.error();
   }
   Result<std::unique_ptr<Simulation>> simulation =
-      open_simulation(invocation, job.device, *series);
+      open_simulation(invocation, *device, *series);
   if (!simulation) {
     return simulation.error();
   }
   job.simulation = std::move(*simulation);
-  const LimitRange limits = *job.simulation->card.info().limits;
+  return {};
+}
+
+Result<void> open_command(const Invocation& invocation, Job& job) {
+  Result<std::unique_ptr<CommandJob>> command =
+      open_command_job(invocation, interruption_is_asked);
+  if (!command) {
+    return command.error();
+  }
+  job.command = std::move(*command);
+  return {};
+}
+
+// The limits that may be set: what the card takes, and of a real one no more than was found.
+LimitRange range_of(Job& job) {
+  if (job.command) {
+    return {job.command->guardian->bottom(), job.command->guardian->top(), {}};
+  }
+  return *job.simulation->card.info().limits;
+}
+
+Result<Job> with_space(const Invocation& invocation, Job job) {
+  const LimitRange limits = range_of(job);
   constexpr double kFinestStep = 1;
   const Result<double> step =
       invocation.number("--step", kUsualStep, kFinestStep, (limits.max - limits.min).value());
@@ -79,12 +101,29 @@ Result<Job> read_job(const Invocation& invocation) {
     return step.error();
   }
   job.space = {power_limit_knob(*step), limits.min.value(), limits.max.value(), *step};
-  return job;
+  return Result<Job>(std::move(job));
 }
 
-RecordHeader header_of(const Job& job) {
-  const DeviceInfo& device = job.simulation->card.info();
-  const WorkloadInfo& workload = job.simulation->workload.info();
+Result<Job> read_job(const Invocation& invocation) {
+  if (const Result<void> fine = check_output(invocation); !fine) {
+    return fine.error();
+  }
+  Job job;
+  Result<AnalysisOptions> asked = read_analysis_options(invocation, {});
+  if (!asked) {
+    return asked.error();
+  }
+  job.asked = std::move(*asked);
+  const Result<void> opened = invocation.command().empty() ? open_recording(invocation, job)
+                                                           : open_command(invocation, job);
+  if (!opened) {
+    return opened.error();
+  }
+  return with_space(invocation, std::move(job));
+}
+RecordHeader header_of(Job& job, const Invocation& invocation) {
+  const DeviceInfo& device = job.device().info();
+  const WorkloadInfo& workload = job.workload().info();
   RecordHeader header;
   header.device_id = device.id.text();
   header.device = device.name;
@@ -92,7 +131,11 @@ RecordHeader header_of(const Job& job) {
   header.provenance = device.simulated ? Provenance::simulated : Provenance::measured;
   header.workload = workload.name;
   header.labels = workload.labels;
+  header.command = invocation.command();
   header.knobs = {job.space.knob};
+  for (const Knob& each : job.workload().knobs()) {
+    header.knobs.push_back(each);
+  }
   header.keep_percent = job.asked.keep_percent;
   header.reference = text(job.asked.reference);
   return header;
@@ -128,17 +171,33 @@ Result<RecordFile> open_record(const Invocation& invocation, const RecordHeader&
   return file;
 }
 
-Result<void> measure(Job& job, const Search& search, RecordFile& file) {
-  Simulation& simulation = *job.simulation;
-  Result<LimitGuard> guard = LimitGuard::hold(simulation.limit);
-  if (!guard) {
-    return guard.error();
+// sim:duty is at its limit at once and never hot, and what it does to a process comes in turns
+// of 20 ms on processors that others use too: waiting longer makes nothing steadier.
+MeterRules rules_of(const Job& job) {
+  MeterRules rules;
+  if (job.command && job.command->devices.duty) {
+    rules.warm_up = {Seconds(2), Seconds(6), Seconds(1), 0.05, 0.5};
+    rules.settle = {Seconds(1), Seconds(3), Seconds(0.5), 0.05, 0.5};
+    rules.window.max_variation = 1;
   }
+  return rules;
+}
+
+Result<void> measure(Job& job, const Search& search, RecordFile& file) {
+  std::optional<ScopedLimitGuard> scoped;
+  if (job.simulation) {
+    Result<ScopedLimitGuard> guard = ScopedLimitGuard::hold(job.simulation->limit);
+    if (!guard) {
+      return guard.error();
+    }
+    scoped.emplace(std::move(*guard));
+  }
+  LimitGuard* guard = scoped ? static_cast<LimitGuard*>(&*scoped) : job.command->guardian.get();
   handle_interruptions();
   const SteadyClock wall;
   ProgressLine progress(wall, std::cerr, stderr_progress_style());
-  Tuner tuner({simulation.clock, simulation.card, simulation.workload, &*guard, job.clamped},
-              MeterRules{}, interruption_is_asked);
+  Tuner tuner({job.clock(), job.device(), job.workload(), guard, job.clamped}, rules_of(job),
+              interruption_is_asked);
   const auto tell = [&](const Measurement& latest) -> Result<void> {
     progress.update({static_cast<double>(file.measured.size()),
                      static_cast<double>(search.expected_windows()), text(latest.setting)});
@@ -147,7 +206,7 @@ Result<void> measure(Job& job, const Search& search, RecordFile& file) {
           ErrorKind::workload,
           fmt::format("{}: the network is dead (its numbers are not finite): no figure "
                       "of it counts",
-                      simulation.workload.info().name)};
+                      job.workload().info().name)};
     }
     return file.writer ? file.writer->append(latest) : Result<void>();
   };
@@ -155,12 +214,25 @@ Result<void> measure(Job& job, const Search& search, RecordFile& file) {
 }
 
 Result<void> run_search(const Invocation& invocation, Job& job, const Search& search) {
-  const RecordHeader header = header_of(job);
+  if (job.command) {
+    std::size_t starts = 1;
+    for (const KnobValues& each : job.command->knobs) {
+      starts *= each.values.size();
+    }
+    const std::string plan = command_job_plan(invocation, search.expected_windows(), starts);
+    if (invocation.has("--dry-run")) {
+      return print(plan + "\n");
+    }
+    remark(plan);
+  }
+  const RecordHeader header = header_of(job, invocation);
   Result<RecordFile> file = open_record(invocation, header);
   if (!file) {
     return file.error();
   }
-  job.simulation->workload.go_on_after(file->measured.size());
+  if (job.simulation) {
+    job.simulation->workload.go_on_after(file->measured.size());
+  }
   const Result<void> done = measure(job, search, *file);
   if (!done) {
     Error error = done.error();
@@ -179,7 +251,7 @@ Result<void> run_search(const Invocation& invocation, Job& job, const Search& se
   }
   // The same path as reading the record again, so that both give the same bytes.
   const Record record{header, std::move(file->measured), false};
-  const Result<Verdict> verdict = analyze({to_series(record)}, job.asked);
+  const Result<Verdict> verdict = analyze(all_series(record), job.asked);
   if (!verdict) {
     return verdict.error();
   }
@@ -188,11 +260,11 @@ Result<void> run_search(const Invocation& invocation, Job& job, const Search& se
 }
 
 // The limit whose speed is 100 %. A search must know it before it measures.
-Result<double> reference_of(const Job& job) {
+Result<double> reference_of(Job& job) {
   if (job.asked.reference == Reference::top) {
     return job.space.max;
   }
-  const auto& preset = job.simulation->card.info().limits->preset;
+  const auto& preset = job.device().info().limits->preset;
   if (job.asked.reference == Reference::preset && preset) {
     return preset->value();
   }
@@ -209,6 +281,9 @@ Result<void> run_tune(const Invocation& invocation) {
   Result<Job> job = read_job(invocation);
   if (!job) {
     return job.error();
+  }
+  if (job->command && !job->command->knobs.empty()) {
+    return bad_input("tune --knob: tune looks for limits alone; needed sweep for knobs");
   }
   SearchBudget budget;
   constexpr double kFewest = 4;
@@ -305,6 +380,15 @@ Result<void> run_sweep(const Invocation& invocation) {
   // Every limit of the list is a choice of the user's: no step between them is open.
   job->space.knob = power_limit_knob();
   const double top = *std::max_element(inside.begin(), inside.end());
+  if (job->command && !job->command->knobs.empty()) {
+    std::vector<GridAxis> axes;
+    for (const KnobValues& each : job->command->knobs) {
+      axes.push_back({each.knob, each.values});
+    }
+    return run_search(
+        invocation, *job,
+        GridSearch(std::move(axes), std::move(inside), static_cast<int>(*repeats)));
+  }
   auto list = std::make_unique<ListSearch>(job->space.knob, std::move(inside),
                                            static_cast<int>(*repeats), order == "interleaved");
   if (order != "interleaved") {
@@ -316,13 +400,16 @@ Result<void> run_sweep(const Invocation& invocation) {
 std::vector<Option> common_options() {
   std::vector<Option> options = {
       {"--device", "DEVICE",
-       "sim:rtx3090, the recorded study played back (the default), or sim:FILE.csv"},
+       "for a command the card it uses: gpu:0, GPU-<uuid>, or sim:duty, which slows real "
+       "processes; without one sim:rtx3090, the recorded study played back (the default), or "
+       "sim:FILE.csv"},
       {"--workload", "NAME", "what runs on it: study:train-fp32; a wrong name lists them all"},
       {"--step", "WATTS", "step of the limits; default 10"},
       {"--record", "FILE.jsonl", "write every window here as it ends (docs/record.md)"},
       {"--resume", "", "go on with the record if it exists"},
   };
-  for (const auto& more : {share_options(), output_options(), simulation_options()}) {
+  for (const auto& more :
+       {share_options(), output_options(), simulation_options(), command_job_options()}) {
     options.insert(options.end(), more.begin(), more.end());
   }
   return options;
@@ -334,6 +421,7 @@ Command tune_command() {
   Command command;
   command.name = "tune";
   command.summary = "find the best limits in few windows";
+  command.arguments = "[-- COMMAND...]";
   command.description =
       "Measures a workload under few power limits, each chosen by what is known so far, until "
       "the limits that keep 80, 90 and 95 % of the speed and the one with the least energy are "
@@ -347,6 +435,8 @@ Command tune_command() {
        "the limits for one workload of the recorded study, every window kept"},
       {"halfwatt tune --device sim:mine.csv --noise 0.5 --report mine.html",
        "how well a search would do on a curve of your own, with more noise"},
+      {"halfwatt tune --progress tqdm --record run.jsonl -- python train.py",
+       "the limits for a program of your own, on the card of this machine"},
   };
   command.run = run_tune;
   return command;
@@ -356,6 +446,7 @@ Command sweep_command() {
   Command command;
   command.name = "sweep";
   command.summary = "measure a grid of limits";
+  command.arguments = "[-- COMMAND...]";
   command.description =
       "Measures every limit of a grid or list. The order is interleaved and the highest limit "
       "is "
@@ -370,6 +461,8 @@ Command sweep_command() {
   command.examples = {
       {"halfwatt sweep --workload study:train-fp32 --limits 200:480:20 --format json",
        "a grid, as a verdict for a script"},
+      {"halfwatt sweep --knob bs=32,64 --items {bs} -- python t.py --bs {bs}",
+       "limits and batch sizes of a program of your own"},
   };
   command.run = run_sweep;
   return command;

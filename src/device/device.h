@@ -6,6 +6,7 @@
 #include "base/device_id.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "device/energy_method.h"
 #include "device/signal.h"
 
 namespace halfwatt {
@@ -27,6 +28,10 @@ struct DeviceInfo {
       energy_tick;  ///< how often its energy counter moves; absent without one
   std::optional<double> energy_error;  ///< relative, of absolute joules
   bool simulated = false;
+  EnergyMethod energy_method = EnergyMethod::none;  ///< where its joules come from
+  bool energy_is_checked = false;  ///< false: tick and method are what such cards usually have
+  std::string pci;                 ///< `0000:65:00.0`; empty: unknown or none
+  bool sliced = false;             ///< MIG is on: its power is that of all slices together
 };
 
 /// One thing that is measured. Reads only: guard/ is the room that writes.
@@ -36,6 +41,9 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   /// All signals but energy, now. An error means that the device is lost.
   virtual Result<Sample> read() = 0;
+  /// What one cheap call tells: power, limits and times under limits where the device can; the
+  /// other signals are nullopt. For reading many times a second. Errors: as read().
+  virtual Result<Sample> read_quickly() { return read(); }
   /// Joules since some fixed time, as the counter shows them now; nullopt without a counter.
   /// Apart from read(), since on real cards this call can take milliseconds.
   virtual std::optional<Joules> energy() = 0;

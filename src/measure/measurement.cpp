@@ -18,8 +18,9 @@ bool Measurement::counts() const {
 }
 
 bool Measurement::settled() const {
-  return counts() ||
-         std::find(notes.begin(), notes.end(), WindowNote::rejected_too_often) != notes.end();
+  return counts() || std::any_of(notes.begin(), notes.end(), [](WindowNote note) {
+           return note == WindowNote::rejected_too_often || note == WindowNote::does_not_fit;
+         });
 }
 
 }  // namespace halfwatt

@@ -68,7 +68,7 @@ Result<Measurement> Meter::measure(const Setting& setting, std::optional<Watts> 
   measured.energy.relative_error =
       measured.energy.value ? device_->info().energy_error : std::nullopt;
   measured.numerical_state = workload_->numerical_state();
-  if (!*settled) {
+  if (!*settled && !workload_->work_done().stopped) {
     measured.notes.push_back(WindowNote::never_settled);
   }
   return measured;

@@ -38,6 +38,13 @@ constexpr std::array kNotes = {
         "every repeat of this window was rejected; the last one is kept and not used", true},
     Row{WindowNote::no_progress, "no-progress", "the workload did no step under this setting",
         true},
+    Row{WindowNote::does_not_fit, "does-not-fit",
+        "the command ran out of memory under this setting", true},
+    Row{WindowNote::job_failed, "job-failed", "the command failed under this setting", true},
+    Row{WindowNote::job_restarted, "job-restarted",
+        "the command ended and was started again during the window; one that runs longer is "
+        "needed",
+        true},
 };
 
 const Row& row(WindowNote note) { return kNotes.at(static_cast<std::size_t>(note)); }

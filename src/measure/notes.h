@@ -22,6 +22,9 @@ enum class WindowNote {
   cap_not_binding,
   rejected_too_often,
   no_progress,
+  does_not_fit,
+  job_failed,
+  job_restarted,
 };
 
 /// The word in records: "thermal-throttle".

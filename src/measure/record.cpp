@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -201,6 +202,34 @@ Series to_series(const Record& record) {
   series.measurements = record.measurements;
   series.source = record.header.workload;
   return series;
+}
+
+std::vector<Series> all_series(const Record& record) {
+  std::vector<Series> all;
+  if (record.header.knobs.size() == 1) {
+    return {to_series(record)};
+  }
+  Series empty = to_series(record);
+  empty.measurements.clear();
+  for (const Measurement& each : record.measurements) {
+    Labels labels = record.header.labels;
+    for (const auto& [knob, value] : each.setting.values()) {
+      if (knob != empty.knob.name) {
+        std::erase_if(labels, [&name = knob](const auto& pair) { return pair.first == name; });
+        labels.emplace_back(knob, text(value));
+      }
+    }
+    auto own = std::find_if(all.begin(), all.end(), [&labels](const Series& series) {
+      return series.labels == labels;
+    });
+    if (own == all.end()) {
+      all.push_back(empty);
+      own = all.end() - 1;
+      own->labels = labels;
+    }
+    own->measurements.push_back(each);
+  }
+  return all;
 }
 
 RecordWriter::RecordWriter(int descriptor, std::filesystem::path path)

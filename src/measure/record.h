@@ -39,8 +39,11 @@ Result<Record> read_record(const std::filesystem::path& path);
 /// Whether the text begins like a record, so that a reader need not go by file names.
 bool looks_like_record(std::string_view text);
 
-/// The record as the series that it is.
+/// The record as one series along its first knob.
 Series to_series(const Record& record);
+/// One series for each combination of values that its further knobs had, in the order in which
+/// they were measured first; the values become labels.
+std::vector<Series> all_series(const Record& record);
 
 /// Writes a record, one line a measurement, each on disk before the next window begins.
 class RecordWriter {

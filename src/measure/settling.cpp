@@ -9,6 +9,9 @@ constexpr Seconds kSlopeBase{5};
 }  // namespace
 
 Settling::State Settling::feed(const Observation& observation) {
+  if (observation.work.stopped) {
+    return State::gave_up;
+  }
   if (!begun_) {
     begun_ = observation.now;
     block_start_ = observation.work;

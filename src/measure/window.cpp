@@ -55,6 +55,10 @@ bool Window::feed(const Observation& observation) {
   }
   last_ = observation;
   previous_ = observation;
+  if (observation.work.stopped) {
+    stopped_ = observation.work.stopped;
+    phase_ = Phase::over;
+  }
   return phase_ == Phase::over;
 }
 
@@ -106,6 +110,7 @@ void Window::take_in(const Observation& observation) {
   } else {
     power_is_known_ = false;
   }
+  restarted_ = restarted_ || observation.work.starts != previous_->work.starts;
   foreign_ = foreign_ || observation.sample[SignalId::foreign_processes].value_or(0) > 0;
   counter_fell_ = counter_fell_ || observation.energy < previous_->energy;
   limit_moved_ = limit_moved_ || is_other_limit(observation.sample[SignalId::requested_limit]);
@@ -131,6 +136,10 @@ Measurement Window::result() const {
   measured.started = first_.now;
   measured.work.duration = last_.now - first_.now;
   measured.conditions = conditions();
+  if (stopped_) {
+    measured.notes.push_back(*stopped_);
+    return measured;
+  }
   if (stuck_ || step_times_.empty()) {
     measured.notes.push_back(counter_stopped_ && !stuck_ ? WindowNote::energy_disagrees
                                                          : WindowNote::no_progress);
@@ -218,6 +227,7 @@ void Window::judge(Notes& notes, const Conditions& seen) const {
                   rules_.max_temperature_drift,
           WindowNote::temperature_drift);
   note_if(foreign_, WindowNote::foreign_process);
+  note_if(restarted_, WindowNote::job_restarted);
   note_if(counter_fell_, WindowNote::counter_reset);
   note_if(variation() > rules_.max_variation, WindowNote::unsteady);
   note_if(seen.power_capped_share && *seen.power_capped_share <= 0.01,

@@ -62,6 +62,8 @@ class Window {
   Seconds last_progress_;
   Seconds phase_begun_;
   bool stuck_ = false;
+  std::optional<WindowNote> stopped_;
+  bool restarted_ = false;
   bool counter_stopped_ = false;
   std::vector<double> step_times_;
   Joules integral_{0};

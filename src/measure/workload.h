@@ -15,6 +15,8 @@ namespace halfwatt {
 struct WorkDone {
   double count = 0;  ///< whole steps so far
   Seconds at;        ///< when the last of them ended
+  int starts = 0;    ///< how often it had to be started anew: steps are missing between
+  std::optional<WindowNote> stopped = {};  ///< why no more steps will come under this setting
 };
 
 /// What a workload is called and what one of its steps yields.

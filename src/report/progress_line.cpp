@@ -32,7 +32,7 @@ std::string duration(Seconds time) {
   return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
-std::optional<Seconds> time_left(const Progress& progress, Seconds elapsed) {
+std::optional<Seconds> time_left(const ProgressShown& progress, Seconds elapsed) {
   if (progress.left) {
     return progress.left;
   }
@@ -43,7 +43,7 @@ std::optional<Seconds> time_left(const Progress& progress, Seconds elapsed) {
   return elapsed * (to_do / progress.done);
 }
 
-std::string line_of(const Progress& progress, Seconds elapsed, bool bar) {
+std::string line_of(const ProgressShown& progress, Seconds elapsed, bool bar) {
   std::string line;
   if (progress.total > 0) {
     const double share = std::clamp(progress.done / progress.total, 0.0, 1.0);
@@ -78,7 +78,7 @@ ProgressLine::ProgressLine(const Clock& clock, std::ostream& out, const Progress
 
 ProgressLine::~ProgressLine() { clear(); }
 
-void ProgressLine::update(const Progress& progress) {
+void ProgressLine::update(const ProgressShown& progress) {
   const Seconds now = clock_.now();
   const bool finished = progress.total > 0 && progress.done >= progress.total;
   // A live line is drawn at once; the first plain one waits, too: a run of seconds needs none.
@@ -89,7 +89,7 @@ void ProgressLine::update(const Progress& progress) {
   }
 }
 
-void ProgressLine::draw(const Progress& progress, Seconds now) {
+void ProgressLine::draw(const ProgressShown& progress, Seconds now) {
   drawn_at_ = now;
   const std::string line = line_of(progress, now - started_, style_.live);
   if (!style_.live) {

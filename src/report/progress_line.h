@@ -23,7 +23,7 @@ struct ProgressStyle {
 ProgressStyle stderr_progress_style();
 
 /// How far the work is.
-struct Progress {
+struct ProgressShown {
   double done = 0;
   double total = 0;                  ///< 0 where nobody knows: no bar and no time left
   std::string text = {};             ///< what is done right now
@@ -41,14 +41,14 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   /// Shows `progress`, unless it was shown a moment ago; a finished one is always shown live.
-  void update(const Progress& progress);
+  void update(const ProgressShown& progress);
   /// Writes a line that stays, above a live one.
   void say(std::string_view line);
   /// Removes a live line, for others to write; the next update draws it again.
   void clear();
 
  private:
-  void draw(const Progress& progress, Seconds now);
+  void draw(const ProgressShown& progress, Seconds now);
 
   const Clock& clock_;
   std::ostream& out_;

@@ -7,7 +7,7 @@
 
 #include "base/numerical_state.h"
 #include "base/result.h"
-#include "measure/energy.h"
+#include "device/energy_method.h"
 #include "measure/series.h"
 
 namespace halfwatt {

@@ -41,15 +41,15 @@ Result<void> Tuner::loop(const Search& search,
       if (!window) {
         return window.error();
       }
-      const bool counts = window->counts();
-      if (!counts && attempt_number == kAttempts) {
+      if (!window->settled() && attempt_number == kAttempts) {
         window->notes.push_back(WindowNote::rejected_too_often);
       }
+      const bool settled = window->settled();
       measured.push_back(std::move(*window));
       if (const Result<void> told = tell(measured.back()); !told) {
         return told.error();
       }
-      if (counts) {
+      if (settled) {
         break;
       }
     }
@@ -82,6 +82,9 @@ Result<Measurement> Tuner::attempt(const Setting& setting) {
     return window.error();
   }
   window->started += earlier_;
+  if (parts_.limits != nullptr && !parts_.limits->check()) {
+    window->notes.push_back(WindowNote::limit_reverted);  // the next set() says if it goes on
+  }
   if (never_warm) {
     window->notes.push_back(WindowNote::never_settled);
   }

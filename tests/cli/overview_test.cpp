@@ -15,10 +15,11 @@ TEST(Overview, names_cpu_and_cards_by_what_proc_tells) {
       "processor\t: 0\nmodel name\t: Some CPU\nprocessor\t: 1\nmodel name\t: Some CPU\n");
   root.write("proc/driver/nvidia/gpus/0000:01:00.0/information",
              "Model: \t\t NVIDIA H200\nIRQ:   1\n");
-  const Machine machine = look_at_machine(root.path(""));
+  const Machine machine = look_at_machine({root.path("no-nvml.so"), root.path("")});
   EXPECT_EQ(machine.cpu, "Some CPU");
   EXPECT_EQ(machine.threads, 2U);
   EXPECT_EQ(machine.gpus, std::vector<std::string>{"NVIDIA H200"});
+  EXPECT_NE(overview(machine, "./halfwatt").find("no-nvml.so"), std::string::npos);
   EXPECT_NE(overview(machine, "./halfwatt").find("GPU: NVIDIA H200"), std::string::npos);
   EXPECT_NE(overview(machine, "./halfwatt").find("./halfwatt analyze yours.csv"),
             std::string::npos);
@@ -26,7 +27,7 @@ TEST(Overview, names_cpu_and_cards_by_what_proc_tells) {
 
 TEST(Overview, says_what_it_does_not_know) {
   const Folder root;
-  const Machine machine = look_at_machine(root.path(""));
+  const Machine machine = look_at_machine({root.path("no-nvml.so"), root.path("")});
   EXPECT_NE(overview(machine, "./halfwatt").find("a CPU of unknown model"), std::string::npos);
   EXPECT_NE(overview(machine, "./halfwatt").find("No NVIDIA GPU"), std::string::npos);
   EXPECT_NE(overview(machine, "./halfwatt").find("./halfwatt tune --workload"),

@@ -164,5 +164,22 @@ TEST(Record, becomes_a_series_of_its_windows_along_its_first_knob) {
   EXPECT_EQ(series.measurements.size(), 3U);
 }
 
+TEST(Record, becomes_one_series_for_each_combination_of_its_further_knobs) {
+  auto record = parse_record(record_text(4), "run.jsonl");
+  ASSERT_TRUE(record);
+  record->header.knobs.push_back({"batch", "", {}});
+  for (std::size_t i = 0; i < 4; ++i) {
+    record->measurements[i].setting = Setting{};
+    record->measurements[i].setting.set("batch", i < 3 ? 32. : 64.);
+    record->measurements[i].setting.set("power_limit", 200.);
+  }
+  const std::vector<Series> all = all_series(*record);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(label(all[0].labels, "batch"), "32");
+  EXPECT_EQ(label(all[1].labels, "batch"), "64");
+  EXPECT_EQ(all[0].measurements.size(), 3U);
+  EXPECT_EQ(all[1].measurements.size(), 1U);
+}
+
 }  // namespace
 }  // namespace halfwatt

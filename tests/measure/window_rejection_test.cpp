@@ -31,6 +31,27 @@ TEST(WindowRejection, notes_a_limit_that_somebody_else_changed) {
   EXPECT_FALSE(measured.counts());
 }
 
+TEST(WindowRejection, notes_that_the_command_was_started_again_meanwhile) {
+  HandMade world;
+  world.spoil = [](Observation& seen) { seen.work.starts = seen.now > Seconds(2) ? 2 : 1; };
+  const Measurement measured = run_window(world);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::job_restarted});
+  EXPECT_FALSE(measured.counts());
+}
+
+TEST(WindowRejection, ends_at_once_when_no_more_steps_will_come) {
+  HandMade world;
+  world.spoil = [](Observation& seen) {
+    if (seen.now > Seconds(2)) {
+      seen.work.stopped = WindowNote::does_not_fit;
+    }
+  };
+  const Measurement measured = run_window(world);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::does_not_fit});
+  EXPECT_FALSE(measured.counts());
+  EXPECT_TRUE(measured.settled()) << "more attempts would not fit either";
+}
+
 TEST(WindowRejection, notes_a_limit_that_was_changed_and_changed_back) {
   HandMade world;
   world.spoil = [](Observation& seen) {

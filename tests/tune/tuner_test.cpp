@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "guard/scoped_limit_guard.h"
+#include "guard/simulated_limit.h"
 #include "tune/curve.h"
 #include "tune/playback.h"
 
@@ -45,7 +47,7 @@ struct Bench {
       std::vector<Measurement>& measured,
       const Tuner::OnMeasurement& tell = [](const auto&) { return Result<void>(); },
       const std::function<bool()>& interrupted = [] { return false; }) {
-    Result<LimitGuard> guard = LimitGuard::hold(control);
+    Result<ScopedLimitGuard> guard = ScopedLimitGuard::hold(control);
     Tuner tuner({clock, card, workload, &*guard}, MeterRules{}, interrupted);
     return tuner.run(search, measured, tell);
   }
@@ -163,6 +165,36 @@ double share_under_ramp(const Search& search) {
   EXPECT_TRUE(bench.run(search, measured));
   return share_at(measured, 250) / (bench.workload.recorded_step_time(Watts(480)) /
                                     bench.workload.recorded_step_time(Watts(250)));
+}
+
+/// A guard whose guardian dies in the first window.
+class DisturbedGuard final : public LimitGuard {
+ public:
+  explicit DisturbedGuard(SimulatedLimit& control) : inner_(*ScopedLimitGuard::hold(control)) {}
+  Watts found() const override { return inner_.found(); }
+  Result<Watts> set(Watts limit) override { return inner_.set(limit); }
+  Result<void> restore() override { return inner_.restore(); }
+  Result<void> check() override {
+    return checks_++ > 0 ? Result<void>() : Error{ErrorKind::device, "the guardian died"};
+  }
+
+ private:
+  ScopedLimitGuard inner_;
+  int checks_ = 0;
+};
+
+TEST(Tuner, voids_the_window_in_which_the_guardian_died_and_measures_again) {
+  Bench bench;
+  DisturbedGuard guard(bench.control);
+  Tuner tuner({bench.clock, bench.card, bench.workload, &guard}, MeterRules{},
+              [] { return false; });
+  std::vector<Measurement> measured;
+  const Result<void> done =
+      tuner.run(list({300}), measured, [](const auto&) { return Result<void>(); });
+  ASSERT_TRUE(done);
+  ASSERT_EQ(measured.size(), 2U);
+  EXPECT_FALSE(measured[0].counts());
+  EXPECT_TRUE(measured[1].counts());
 }
 
 TEST(Tuner, ascending_sweep_under_a_thermal_ramp_is_biased_and_the_interleaved_one_is_not) {

@@ -1,4 +1,4 @@
-#include "guard/limit_guard.h"
+#include "guard/scoped_limit_guard.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "guard/simulated_limit.h"
 
 namespace halfwatt {
 namespace {
@@ -37,41 +39,41 @@ class FakeLimit final : public LimitControl {
   std::vector<Watts> written;
 };
 
-LimitGuard hold(LimitControl& control) {
-  Result<LimitGuard> guard = LimitGuard::hold(control);
+ScopedLimitGuard hold(LimitControl& control) {
+  Result<ScopedLimitGuard> guard = ScopedLimitGuard::hold(control);
   EXPECT_TRUE(guard);
   return std::move(*guard);
 }
 
 using Writes = std::vector<Watts>;
 
-TEST(LimitGuard, remembers_the_limit_that_it_found) {
+TEST(ScopedLimitGuard, remembers_the_limit_that_it_found) {
   FakeLimit limit;
-  LimitGuard guard = hold(limit);
+  ScopedLimitGuard guard = hold(limit);
   ASSERT_TRUE(guard.set(Watts(200)));
   EXPECT_EQ(guard.found(), Watts(350));
 }
 
-TEST(LimitGuard, writes_nothing_where_nothing_was_set) {
+TEST(ScopedLimitGuard, writes_nothing_where_nothing_was_set) {
   FakeLimit limit;
   {
-    LimitGuard guard = hold(limit);
+    ScopedLimitGuard guard = hold(limit);
     EXPECT_TRUE(guard.restore());
   }
   EXPECT_EQ(limit.written, Writes{});
 }
 
-TEST(LimitGuard, returns_what_is_in_force_after_setting) {
+TEST(ScopedLimitGuard, returns_what_is_in_force_after_setting) {
   FakeLimit limit;
   limit.rounding = Watts(-0.25);
-  LimitGuard guard = hold(limit);
+  ScopedLimitGuard guard = hold(limit);
   EXPECT_EQ(guard.set(Watts(200)).value(), Watts(199.75));
 }
 
-TEST(LimitGuard, puts_the_limit_back_at_the_end_of_its_scope) {
+TEST(ScopedLimitGuard, puts_the_limit_back_at_the_end_of_its_scope) {
   FakeLimit limit;
   {
-    LimitGuard guard = hold(limit);
+    ScopedLimitGuard guard = hold(limit);
     ASSERT_TRUE(guard.set(Watts(200)));
     ASSERT_TRUE(guard.set(Watts(250)));
   }
@@ -79,10 +81,10 @@ TEST(LimitGuard, puts_the_limit_back_at_the_end_of_its_scope) {
   EXPECT_EQ(limit.written, (Writes{Watts(200), Watts(250), Watts(350)}));
 }
 
-TEST(LimitGuard, puts_the_limit_back_when_an_exception_passes) {
+TEST(ScopedLimitGuard, puts_the_limit_back_when_an_exception_passes) {
   FakeLimit limit;
   const auto throws_while_holding = [&limit] {
-    LimitGuard guard = hold(limit);
+    ScopedLimitGuard guard = hold(limit);
     (void)guard.set(Watts(200));
     throw std::runtime_error("out of memory");
   };
@@ -90,12 +92,12 @@ TEST(LimitGuard, puts_the_limit_back_when_an_exception_passes) {
   EXPECT_EQ(limit.in_force, Watts(350));
 }
 
-TEST(LimitGuard, puts_the_limit_back_once_after_a_move) {
+TEST(ScopedLimitGuard, puts_the_limit_back_once_after_a_move) {
   FakeLimit limit;
   {
-    std::optional<LimitGuard> last;
+    std::optional<ScopedLimitGuard> last;
     {
-      LimitGuard first = hold(limit);
+      ScopedLimitGuard first = hold(limit);
       ASSERT_TRUE(first.set(Watts(200)));
       last.emplace(std::move(first));
     }
@@ -105,10 +107,10 @@ TEST(LimitGuard, puts_the_limit_back_once_after_a_move) {
   EXPECT_EQ(limit.written, (Writes{Watts(200), Watts(350)}));
 }
 
-TEST(LimitGuard, puts_the_limit_back_on_the_way_out_of_an_error) {
+TEST(ScopedLimitGuard, puts_the_limit_back_on_the_way_out_of_an_error) {
   FakeLimit limit;
   const auto fails_while_holding = [&limit]() -> Result<void> {
-    LimitGuard guard = hold(limit);
+    ScopedLimitGuard guard = hold(limit);
     if (const Result<Watts> set = guard.set(Watts(200)); !set) {
       return set.error();
     }
@@ -118,10 +120,10 @@ TEST(LimitGuard, puts_the_limit_back_on_the_way_out_of_an_error) {
   EXPECT_EQ(limit.in_force, Watts(350));
 }
 
-TEST(LimitGuard, puts_the_limit_back_once_when_asked_before_the_end) {
+TEST(ScopedLimitGuard, puts_the_limit_back_once_when_asked_before_the_end) {
   FakeLimit limit;
   {
-    LimitGuard guard = hold(limit);
+    ScopedLimitGuard guard = hold(limit);
     ASSERT_TRUE(guard.set(Watts(200)));
     EXPECT_TRUE(guard.restore());
     EXPECT_EQ(limit.in_force, Watts(350));
@@ -130,54 +132,54 @@ TEST(LimitGuard, puts_the_limit_back_once_when_asked_before_the_end) {
   EXPECT_EQ(limit.written, (Writes{Watts(200), Watts(350)}));
 }
 
-TEST(LimitGuard, puts_back_a_limit_that_somebody_else_set_meanwhile) {
+TEST(ScopedLimitGuard, puts_back_a_limit_that_somebody_else_set_meanwhile) {
   FakeLimit limit;
-  LimitGuard guard = hold(limit);
+  ScopedLimitGuard guard = hold(limit);
   ASSERT_TRUE(guard.set(Watts(200)));
   limit.in_force = Watts(300);
   EXPECT_TRUE(guard.restore());
   EXPECT_EQ(limit.in_force, Watts(350));
 }
 
-TEST(LimitGuard, takes_a_limit_for_put_back_that_the_card_rounds) {
+TEST(ScopedLimitGuard, takes_a_limit_for_put_back_that_the_card_rounds) {
   FakeLimit limit;
   limit.rounding = Watts(0.4);
-  LimitGuard guard = hold(limit);
+  ScopedLimitGuard guard = hold(limit);
   ASSERT_TRUE(guard.set(Watts(200)));
   EXPECT_TRUE(guard.restore());
 }
 
-TEST(LimitGuard, refuses_to_hold_a_limit_that_cannot_be_read) {
+TEST(ScopedLimitGuard, refuses_to_hold_a_limit_that_cannot_be_read) {
   FakeLimit limit;
   limit.unreadable = true;
-  const auto guard = LimitGuard::hold(limit);
+  const auto guard = ScopedLimitGuard::hold(limit);
   ASSERT_FALSE(guard);
   EXPECT_EQ(guard.error().message, "the limit cannot be read");
   EXPECT_EQ(limit.written, Writes{});
 }
 
-TEST(LimitGuard, passes_on_why_a_limit_could_not_be_set) {
+TEST(ScopedLimitGuard, passes_on_why_a_limit_could_not_be_set) {
   FakeLimit limit;
   limit.refuses = true;
-  LimitGuard guard = hold(limit);
+  ScopedLimitGuard guard = hold(limit);
   EXPECT_EQ(guard.set(Watts(200)).error().message, "no permission");
 }
 
-TEST(LimitGuard, has_nothing_to_report_where_no_limit_could_be_set_at_all) {
+TEST(ScopedLimitGuard, has_nothing_to_report_where_no_limit_could_be_set_at_all) {
   FakeLimit limit;
   limit.refuses = true;
   testing::internal::CaptureStderr();
   {
-    LimitGuard guard = hold(limit);
+    ScopedLimitGuard guard = hold(limit);
     ASSERT_FALSE(guard.set(Watts(200)));
     EXPECT_TRUE(guard.restore());  // the limit is the one that was found
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(LimitGuard, reports_not_restored_where_the_card_cannot_be_read_any_more) {
+TEST(ScopedLimitGuard, reports_not_restored_where_the_card_cannot_be_read_any_more) {
   FakeLimit limit;
-  LimitGuard guard = hold(limit);
+  ScopedLimitGuard guard = hold(limit);
   ASSERT_TRUE(guard.set(Watts(200)));
   limit.unreadable = true;
   const auto result = guard.restore();
@@ -188,11 +190,11 @@ TEST(LimitGuard, reports_not_restored_where_the_card_cannot_be_read_any_more) {
   limit.unreadable = false;
 }
 
-TEST(LimitGuard, says_on_stderr_that_it_failed_where_nobody_can_be_told) {
+TEST(ScopedLimitGuard, says_on_stderr_that_it_failed_where_nobody_can_be_told) {
   FakeLimit limit;
   testing::internal::CaptureStderr();
   {
-    LimitGuard guard = hold(limit);
+    ScopedLimitGuard guard = hold(limit);
     ASSERT_TRUE(guard.set(Watts(200)));
     limit.refuses = true;
   }
@@ -210,9 +212,9 @@ struct FaultyCard {
   SimulatedLimit limit{card};
 };
 
-TEST(LimitGuard, reports_not_restored_when_the_card_refuses) {
+TEST(ScopedLimitGuard, reports_not_restored_when_the_card_refuses) {
   FaultyCard faulty(Fault::Kind::set_refused);
-  LimitGuard guard = hold(faulty.limit);
+  ScopedLimitGuard guard = hold(faulty.limit);
   ASSERT_EQ(guard.set(Watts(200)).value(), Watts(200));
   faulty.clock.sleep_until(Seconds(15));
   const auto result = guard.restore();
@@ -227,9 +229,9 @@ TEST(LimitGuard, reports_not_restored_when_the_card_refuses) {
   EXPECT_EQ(faulty.card.limit(), Watts(390));
 }
 
-TEST(LimitGuard, reports_not_restored_when_the_card_only_claims_success) {
+TEST(ScopedLimitGuard, reports_not_restored_when_the_card_only_claims_success) {
   FaultyCard faulty(Fault::Kind::set_ignored);
-  LimitGuard guard = hold(faulty.limit);
+  ScopedLimitGuard guard = hold(faulty.limit);
   ASSERT_TRUE(guard.set(Watts(200)));
   faulty.clock.sleep_until(Seconds(15));
   const auto result = guard.restore();
@@ -240,9 +242,9 @@ TEST(LimitGuard, reports_not_restored_when_the_card_only_claims_success) {
   faulty.clock.sleep_until(Seconds(20));
 }
 
-TEST(LimitGuard, reports_not_restored_when_the_card_is_lost) {
+TEST(ScopedLimitGuard, reports_not_restored_when_the_card_is_lost) {
   FaultyCard faulty(Fault::Kind::lost);
-  LimitGuard guard = hold(faulty.limit);
+  ScopedLimitGuard guard = hold(faulty.limit);
   ASSERT_TRUE(guard.set(Watts(200)));
   faulty.clock.sleep_until(Seconds(15));
   const auto result = guard.restore();
@@ -251,10 +253,10 @@ TEST(LimitGuard, reports_not_restored_when_the_card_is_lost) {
   faulty.clock.sleep_until(Seconds(20));
 }
 
-TEST(LimitGuard, cannot_hold_a_lost_card) {
+TEST(ScopedLimitGuard, cannot_hold_a_lost_card) {
   FaultyCard faulty(Fault::Kind::lost);
   faulty.clock.sleep_until(Seconds(15));
-  EXPECT_EQ(LimitGuard::hold(faulty.limit).error().kind, ErrorKind::device);
+  EXPECT_EQ(ScopedLimitGuard::hold(faulty.limit).error().kind, ErrorKind::device);
 }
 
 }  // namespace

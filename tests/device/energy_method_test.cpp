@@ -1,4 +1,4 @@
-#include "measure/energy.h"
+#include "device/energy_method.h"
 
 #include <gtest/gtest.h>
 

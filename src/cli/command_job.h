@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/job_device.h"
+#include "measure/process_workload.h"
+
+namespace halfwatt {
+
+/// A folder that is gone with its owner.
+class ScratchFolder {
+ public:
+  static Result<std::unique_ptr<ScratchFolder>> make();
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A throw-away copy of a user's command on a card, ready to be measured: `tune ... -- CMD`.
+/// Members in the order of their making: the command ends before its limits are put back.
+struct CommandJob {
+  SteadyClock clock;
+  JobDevices devices;
+  std::unique_ptr<ScratchFolder> folder;  ///< of its progress
+  std::unique_ptr<GuardianClient> guardian;
+  std::unique_ptr<Device> real;  ///< the card; absent for sim:duty
+  std::vector<KnobValues> knobs;
+  std::unique_ptr<ProcessWorkload> workload;
+
+  Device& device() { return real ? *real : static_cast<Device&>(*devices.duty); }
+};
+
+/// Opens what the flags say; nothing is started and no limit written yet. Errors: bad flags, no
+/// device, no permission to set its limit.
+Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocation,
+                                                     std::function<bool()> interrupted);
+
+/// What is about to happen, in one line: `windows` of them, on how many starts.
+std::string command_job_plan(const Invocation& invocation, int windows, std::size_t starts);
+
+/// The flags that only a command takes.
+std::vector<Option> command_job_options();
+
+}  // namespace halfwatt

@@ -1,0 +1,146 @@
+#include "cli/job_device.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/output.h"
+
+namespace halfwatt {
+namespace {
+
+// A card of each user's own, in a folder that nobody else can write to.
+std::filesystem::path duty_file(const Invocation& invocation) {
+  if (const auto folder = invocation.get("--state-dir")) {
+    return std::filesystem::absolute(*folder) / "sim-duty.limit";
+  }
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  const std::filesystem::path folder =
+      runtime != nullptr && *runtime == '/'
+          ? std::filesystem::path(runtime) / "halfwatt"
+          : std::filesystem::temp_directory_path() / fmt::format("halfwatt-{}", ::getuid());
+  return folder / "sim-duty.limit";
+}
+
+Result<JobDevices> open_duty(const Invocation& invocation, DeviceId id, const Clock& clock) {
+  const std::filesystem::path path = duty_file(invocation);
+  std::error_code failed;
+  if (std::filesystem::create_directories(path.parent_path(), failed)) {
+    std::filesystem::permissions(path.parent_path(), std::filesystem::perms::owner_all, failed);
+  }
+  if (failed) {
+    return Error{ErrorKind::device,
+                 fmt::format("sim:duty: {}: {}; --state-dir names another folder",
+                             path.parent_path().string(), failed.message())};
+  }
+  Result<LimitFile> limit = DutyCard::open_limit(path);
+  if (!limit) {
+    return limit.error();
+  }
+  JobDevices devices;
+  devices.ids = {id};
+  devices.cards = {"limit-file:" + path.string()};
+  devices.duty =
+      std::make_unique<DutyCard>(std::move(id), DutyModel{}, std::move(*limit), clock);
+  return devices;
+}
+
+}  // namespace
+
+bool is_duty(const DeviceId& id) {
+  return id.kind == DeviceId::Kind::simulated && id.name == "duty";
+}
+
+Result<JobDevices> find_job_devices(const Invocation& invocation,
+                                    const std::optional<std::string>& named,
+                                    const Clock& clock) {
+  const std::optional<std::string> asked =
+      invocation.has("--device") ? invocation.get("--device") : named;
+  if (asked) {
+    Result<DeviceId> id = DeviceId::parse(*asked);
+    if (id && is_duty(*id)) {
+      return open_duty(invocation, std::move(*id), clock);
+    }
+    if (id && id->kind == DeviceId::Kind::simulated) {
+      return Error{ErrorKind::device,
+                   fmt::format("--device {}: no command can run on it; needed a card, or "
+                               "sim:duty",
+                               *asked)};
+    }
+  }
+  JobDevices devices;
+  devices.list = std::make_unique<DeviceList>(DeviceList::look());
+  const Result<std::vector<FoundDevice>> found = devices.list->select(asked.value_or("all"));
+  if (!found) {
+    return found.error();
+  }
+  for (const FoundDevice& each : *found) {
+    if (each.id.kind != DeviceId::Kind::cpu) {
+      devices.ids.push_back(each.id);
+      devices.cards.push_back(each.id.text());
+    } else if (asked && *asked != "all") {
+      return Error{ErrorKind::device, "--device cpu: it has no power limit; needed a card"};
+    }
+  }
+  if (devices.cards.empty() || (!asked && devices.cards.size() > 1)) {
+    return Error{ErrorKind::device,
+                 fmt::format("--device is missing: this machine has {}; needed the cards that "
+                             "the command uses (halfwatt devices)",
+                             devices.cards.empty() ? "no card" : "several cards")};
+  }
+  return devices;
+}
+
+std::function<void(std::optional<pid_t>)> group_handler(JobDevices& devices,
+                                                        GuardianClient* guardian) {
+  if (!devices.duty) {
+    return {};
+  }
+  DutyCard* duty = devices.duty.get();
+  return [duty, guardian](std::optional<pid_t> group) {
+    if (group && guardian != nullptr) {
+      if (const Result<void> done = guardian->continue_group(*group); !done) {
+        remark(done.error().message);
+      }
+    }
+    duty->set_group(group);
+  };
+}
+
+Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation,
+                                                    const JobDevices& devices) {
+  GuardianOrder order;
+  order.cards = devices.cards;
+  order.state_dir = invocation.get("--state-dir");
+  if (invocation.has("--max-limit")) {
+    constexpr double kMostWatts = 10000;
+    const Result<double> most = invocation.number("--max-limit", 0, 1, kMostWatts);
+    if (!most) {
+      return most.error();
+    }
+    order.max_limit = Watts(*most);
+  }
+  Result<std::unique_ptr<GuardianClient>> guardian = GuardianClient::start(std::move(order));
+  if (guardian) {
+    for (const std::string& each : (*guardian)->remarks()) {
+      remark(each);
+    }
+  }
+  return guardian;
+}
+
+std::vector<Option> job_device_options() {
+  return {
+      {"--device", "LIST",
+       "cards that the command uses, separated by commas: gpu:0, GPU-<uuid>; or sim:duty, "
+       "which "
+       "slows real processes instead of a card; default: the one card there is"},
+      {"--max-limit", "WATTS",
+       "the highest limit that may be written, above the one that was found"},
+      {"--state-dir", "DIR", "where the limits that were found are noted"},
+  };
+}
+
+}  // namespace halfwatt

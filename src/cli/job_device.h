@@ -1,0 +1,48 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "device/devices.h"
+#include "device/duty.h"
+#include "guard/guardian_client.h"
+
+namespace halfwatt {
+
+/// What a user's command runs on, as `--device` names it: cards, or sim:duty.
+struct JobDevices {
+  std::vector<DeviceId> ids;
+  std::vector<std::string> cards;    ///< as the guardian calls them
+  std::unique_ptr<DutyCard> duty;    ///< where it is sim:duty
+  std::unique_ptr<DeviceList> list;  ///< of this machine, where it is not
+};
+
+/// Whether `id` is the card that acts on real processes.
+bool is_duty(const DeviceId& id);
+
+/// Opens what `named` says, `--device` if absent; without both, the one card of this machine.
+/// `clock` outlives it. Errors: no such device, or several and none was named.
+Result<JobDevices> find_job_devices(const Invocation& invocation,
+                                    const std::optional<std::string>& named,
+                                    const Clock& clock);
+
+/// What becomes of the process group of a command on `devices`: sim:duty acts on it, and the
+/// guardian sees to it that it does not stay stopped. Both outlive the function.
+std::function<void(std::optional<pid_t>)> group_handler(JobDevices& devices,
+                                                        GuardianClient* guardian);
+
+/// The guardian for the cards; `--state-dir` and `--max-limit` are obeyed, and its remarks are
+/// shown. Errors: as GuardianClient::start().
+Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation,
+                                                    const JobDevices& devices);
+
+/// The flags that these read.
+std::vector<Option> job_device_options();
+
+}  // namespace halfwatt

@@ -1,0 +1,89 @@
+#include "device/nvml_processes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace halfwatt {
+namespace {
+
+constexpr std::size_t kRecord = sizeof(nvml::ProcessInfo);
+// Drivers 535 before .98 write this much for each process through the same function.
+constexpr std::size_t kLongRecord = 32;
+constexpr std::uint32_t kLargestPid = 1U << 22U;  // PID_MAX_LIMIT of 64-bit Linux
+constexpr char kUntouched = '\xa5';
+constexpr std::uint32_t kMostProcesses = 65536;
+
+// One process more than fits may have started since the count was told.
+constexpr std::uint32_t kSlack = 8;
+
+std::size_t record_size(const std::vector<char>& bytes, std::size_t count) {
+  const auto behind = bytes.begin() + static_cast<std::ptrdiff_t>(count * kRecord);
+  const bool all_untouched =
+      std::all_of(behind, bytes.end(), [](char byte) { return byte == kUntouched; });
+  return all_untouched ? kRecord : kLongRecord;
+}
+
+CardProcesses parse(const std::vector<char>& bytes, std::size_t count) {
+  CardProcesses processes;
+  const std::size_t size = record_size(bytes, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t pid = 0;
+    std::memcpy(&pid, bytes.data() + i * size, sizeof(pid));
+    if (pid == 0 || pid > kLargestPid) {
+      processes.whole = false;
+      continue;
+    }
+    processes.pids.push_back(static_cast<pid_t>(pid));
+  }
+  return processes;
+}
+
+}  // namespace
+
+std::optional<CardProcesses> read_processes(const nvml::Calls& calls,
+                                            nvml::DeviceHandle card,
+                                            bool& lost) {
+  nvml::Processes* ask =
+      calls.processes_v3 != nullptr ? calls.processes_v3 : calls.processes_v2;
+  if (ask == nullptr) {
+    return std::nullopt;
+  }
+  // Most often there is one process or none: room for a few spares the call that counts.
+  std::uint32_t room = kSlack;
+  for (int attempt = 0; attempt < 3 && room <= kMostProcesses; ++attempt) {
+    std::vector<char> bytes(room * kLongRecord, kUntouched);
+    std::uint32_t count = room;
+    const nvml::Return code = ask(card, &count, bytes.data());
+    if (code == nvml::kSuccess && count <= room) {
+      return parse(bytes, count);
+    }
+    if (code != nvml::kInsufficientSize) {
+      lost = lost || code == nvml::kGpuIsLost;
+      return std::nullopt;
+    }
+    room = count + kSlack;
+  }
+  return std::nullopt;
+}
+
+bool sees_all_processes(const std::filesystem::path& root) {
+  // PROC_PID_INIT_INO of the kernel: the number of the first pid namespace.
+  constexpr std::string_view kFirst = "pid:[4026531836]";
+  std::error_code failed;
+  const auto link = std::filesystem::read_symlink(root / "proc/self/ns/pid", failed);
+  return !failed && link.string() == kFirst;
+}
+
+std::optional<int> count_foreign(const CardProcesses& processes,
+                                 const std::function<bool(pid_t)>& own,
+                                 bool sees_all) {
+  const auto foreign = std::count_if(processes.pids.begin(), processes.pids.end(),
+                                     [&own](pid_t pid) { return !own || !own(pid); });
+  // Under other numbers, what looks foreign may be ours; what is not listed may be hidden.
+  if (!sees_all || (foreign == 0 && !processes.whole)) {
+    return std::nullopt;
+  }
+  return static_cast<int>(foreign);
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "guard/limit_control.h"
+
+namespace halfwatt {
+
+/// A card whose limit is to be changed for good.
+struct LastingLimit {
+  std::string card;
+  std::optional<Watts> limit;  ///< absent: the one that the vendor ships
+};
+
+/// What became of it.
+struct LimitChange {
+  std::string card;
+  LimitState before;
+  Watts now;
+};
+
+/// Sets limits that stay: what `halfwatt limit` does. Each card is locked, checked against its
+/// range, written and read back, and an entry of the journal that was left for it is closed,
+/// since this limit is now the one to find. If one card refuses, those before it get back what
+/// they had. Errors: a halfwatt holds the card, MIG, out of range, no permission, not taken.
+Result<std::vector<LimitChange>> set_lasting(const std::vector<LastingLimit>& limits,
+                                             const std::optional<std::string>& state_dir);
+
+}  // namespace halfwatt

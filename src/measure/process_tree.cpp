@@ -1,0 +1,229 @@
+#include "measure/process_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+
+namespace halfwatt {
+namespace {
+
+// "PID (name) state parent group session ...": the name may hold anything, blanks and ")" too.
+std::optional<ProcessInfo> process_info(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string text;
+  std::getline(file, text, '\0');
+  const std::size_t open = text.find('(');
+  const std::size_t close = text.rfind(')');
+  if (open == std::string::npos || close == std::string::npos) {
+    return std::nullopt;  // it ended meanwhile
+  }
+  ProcessInfo info;
+  info.id = static_cast<pid_t>(std::strtol(pid.c_str(), nullptr, 10));
+  info.name = text.substr(open + 1, close - open - 1);
+  std::istringstream rest(text.substr(close + 1));
+  char state = 0;
+  rest >> state >> info.parent >> info.group >> info.session;
+  info.zombie = state == 'Z' || state == 'X';
+  return rest ? std::optional(info) : std::nullopt;
+}
+
+std::string program_of(const std::string& pid) {
+  std::string path(4096, '\0');
+  const ssize_t length =
+      ::readlink(("/proc/" + pid + "/exe").c_str(), path.data(), path.size());
+  path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  return path;
+}
+
+// Where version 2 is mounted, alone or beside version 1.
+std::optional<std::string> cgroup_mount() {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string line;
+  while (std::getline(mounts, line)) {
+    std::istringstream words(line);
+    std::string source;
+    std::string folder;
+    std::string kind;
+    if (words >> source >> folder >> kind && kind == "cgroup2") {
+      return folder;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> own_cgroup() {
+  std::ifstream lines("/proc/self/cgroup");
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("0::/")) {
+      return line.substr(3);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ProcessInfo> all_processes() {
+  std::vector<ProcessInfo> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), &::closedir);
+  if (!folder) {
+    return all;
+  }
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) {
+      continue;
+    }
+    if (auto info = process_info(entry->d_name)) {
+      all.push_back(std::move(*info));
+    }
+  }
+  return all;
+}
+
+Result<void> adopt_orphans() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+    return Error{ErrorKind::workload,
+                 fmt::format("processes that leave the job's group cannot be held: {}",
+                             std::strerror(errno))};
+  }
+  return {};
+}
+
+ProcessTree::ProcessTree() {
+  const pid_t self = ::getpid();
+  for (const ProcessInfo& each : all_processes()) {
+    if (each.parent == self) {
+      ours_.push_back(each.id);
+    }
+  }
+}
+
+// A child that runs our own program (a guardian, started anew meanwhile) is no job's either.
+bool ProcessTree::is_ours(const ProcessInfo& process) const {
+  if (process.id == leader_) {
+    return false;
+  }
+  if (std::find(ours_.begin(), ours_.end(), process.id) != ours_.end()) {
+    return true;
+  }
+  return process.parent == ::getpid() && !process.zombie &&
+         program_of(std::to_string(process.id)) == program_of("self");
+}
+
+std::vector<ProcessInfo> ProcessTree::members() const {
+  std::vector<ProcessInfo> found;
+  if (leader_ <= 0) {
+    return found;
+  }
+  std::vector<ProcessInfo> others = all_processes();
+  std::set<pid_t> family;
+  // Through parents alone: orphans come to us, and the numbers of groups are used again.
+  const auto belongs = [&](const ProcessInfo& each) {
+    return each.parent == ::getpid() || family.count(each.parent) > 0;
+  };
+  // Children may have lower numbers than their parents: until nobody new is found.
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (auto each = others.begin(); each != others.end();) {
+      if (each->id == ::getpid() || !belongs(*each) || is_ours(*each)) {
+        ++each;
+        continue;
+      }
+      family.insert(each->id);
+      found.push_back(std::move(*each));
+      each = others.erase(each);
+      grows = true;
+    }
+  }
+  return found;
+}
+
+void ProcessTree::send(int signal) const {
+  const std::vector<ProcessInfo> all = members();
+  if (std::any_of(all.begin(), all.end(),
+                  [this](const auto& each) { return each.group == leader_; })) {
+    ::kill(-leader_, signal);
+  }
+  for (const ProcessInfo& each : all) {
+    if (each.group != leader_ && !each.zombie) {
+      ::kill(each.id, signal);
+    }
+  }
+}
+
+void ProcessTree::reap() const {
+  for (const ProcessInfo& each : members()) {
+    if (each.zombie && each.id != leader_ && each.parent == ::getpid()) {
+      ::waitpid(each.id, nullptr, WNOHANG);
+    }
+  }
+}
+
+std::optional<JobCgroup> JobCgroup::create() {
+  const auto mount = cgroup_mount();
+  const auto own = own_cgroup();
+  if (!mount || !own) {
+    return std::nullopt;
+  }
+  static int number = 0;  // several jobs one after another; started by one thread
+  std::string folder = fmt::format("{}{}{}halfwatt-{}-{}", *mount, *own,
+                                   own->ends_with('/') ? "" : "/", ::getpid(), ++number);
+  if (::mkdir(folder.c_str(), 0755) != 0) {
+    return std::nullopt;
+  }
+  OwnedFile entrance(::open((folder + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!entrance) {
+    ::rmdir(folder.c_str());
+    return std::nullopt;
+  }
+  return JobCgroup(std::move(folder), std::move(entrance));
+}
+
+JobCgroup::JobCgroup(std::string folder, OwnedFile entrance)
+    : folder_(std::move(folder)), entrance_(std::move(entrance)) {}
+
+JobCgroup::JobCgroup(JobCgroup&& other) noexcept
+    : folder_(std::move(other.folder_)), entrance_(std::move(other.entrance_)) {
+  other.folder_.clear();
+}
+
+JobCgroup::~JobCgroup() {
+  if (!folder_.empty()) {
+    ::rmdir(folder_.c_str());
+  }
+}
+
+bool JobCgroup::kill() const {
+  const OwnedFile file(::open((folder_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
+  return file && ::write(file.get(), "1", 1) == 1;
+}
+
+bool JobCgroup::empty() const {
+  std::ifstream events(folder_ + "/cgroup.events");
+  std::string name;
+  int value = 0;
+  while (events >> name >> value) {
+    if (name == "populated") {
+      return value == 0;
+    }
+  }
+  return true;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/units.h"
+#include "progress/losses.h"
+
+namespace halfwatt {
+
+/// What one source says.
+struct SourceReading {
+  bool has_spoken = false;
+  double steps = 0;  ///< never goes back
+  Seconds at;
+  std::optional<double> items;
+  LossCounts losses;
+  std::uint64_t changes = 0;  ///< how often something else became what is counted
+};
+
+}  // namespace halfwatt

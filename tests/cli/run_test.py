@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""run_test.py HALFWATT ODD_JOB: `halfwatt run` is transparent, on a terminal and without one."""
+
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+HALFWATT, ODD_JOB = sys.argv[1], sys.argv[2]
+PATIENCE = 20  # seconds, until a test says that something never came
+
+
+def run(*words, **more):
+    return subprocess.run([HALFWATT, *words], capture_output=True, timeout=60, **more)
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(what, condition):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > until:
+            raise AssertionError(f"never came: {what}")
+        time.sleep(0.01)
+
+
+class Shell:
+    """A shell with job control on a terminal of its own."""
+
+    def __init__(self):
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            os.environ["PS1"] = "ready> "
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
+        self.seen = b""
+        self.wait("ready> ")
+
+    def wait(self, text, from_start=0):
+        until = time.monotonic() + PATIENCE
+        while text.encode() not in self.seen[from_start:]:
+            if time.monotonic() > until:
+                raise AssertionError(f"never seen: {text!r}; seen: {self.seen[-2000:]!r}")
+            if select.select([self.file], [], [], 0.1)[0]:
+                self.seen += os.read(self.file, 65536)
+
+    def type(self, text, then):
+        at = len(self.seen)
+        os.write(self.file, text.encode())
+        self.wait(then, at)
+
+    def modes(self):
+        return termios.tcgetattr(self.file)
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.file)
+
+
+class OnTerminal(unittest.TestCase):
+    def setUp(self):
+        if shutil.which("bash") is None:
+            self.skipTest("bash is not installed")
+        self.shell = Shell()
+        self.addCleanup(self.shell.close)
+
+    def test_the_job_reads_from_the_terminal(self):
+        self.shell.type(f"{HALFWATT} run -- head -n1; echo status $?\r", "head")
+        self.shell.type("some words\r", "status 0")
+        self.assertEqual(self.shell.seen.count(b"some words"), 2)  # typed, and printed
+
+    def test_ctrl_c_ends_the_job_and_the_shell_goes_on(self):
+        self.shell.type(f"{HALFWATT} run -- sh -c 'echo on''set; exec sleep 1000'; echo st $?\r",
+                        "onset")
+        self.shell.type("\x03", "st 130")
+
+    def test_a_second_ctrl_c_kills_a_job_that_ignores_the_first(self):
+        command = 'trap "" INT TERM; echo on""set; while :; do sleep 1; done'
+        self.shell.type(f"{HALFWATT} run -- bash -c '{command}'; echo st $?\r", "onset")
+        os.write(self.shell.file, b"\x03")
+        time.sleep(0.3)  # two signals at once would be one
+        self.shell.type("\x03", "st 137")
+
+    def test_ctrl_z_stops_the_job_and_fg_continues_it(self):
+        self.shell.type(f"{HALFWATT} run -- sh -c 'echo on''set; read x; echo got $x'\r",
+                        "onset")
+        self.shell.type("\x1a", "Stopped")
+        self.shell.type("echo bet''ween\r", "between")
+        self.shell.type("fg\r", "run --")
+        self.shell.type("hello\r", "got hello")
+        self.shell.type("echo st $?\r", "st 0")
+
+    def test_a_job_in_the_background_does_not_take_the_terminal(self):
+        self.shell.type(f"{HALFWATT} run -- sleep 1000 & echo st''art\r", "start")
+        self.shell.type("echo still ''here\r", "still here")
+        self.shell.type("kill %1; wait %1; echo st $?\r", "st 143")
+
+    def test_the_modes_of_the_terminal_come_back_when_the_job_is_killed(self):
+        before = self.shell.modes()
+        self.shell.type(
+            f"{HALFWATT} run -- sh -c 'stty raw -echo; kill -9 $$'; echo s''t $?\r", "st 137")
+        wait_for("the modes that were found", lambda: self.shell.modes()[3] == before[3])
+
+    def test_a_pipeline_works(self):
+        self.shell.type(f"{HALFWATT} run -- echo some thing | tr a-z A-Z\r", "SOME THING")
+
+
+class WithoutTerminal(unittest.TestCase):
+    def test_input_and_output_pass_through_to_the_byte(self):
+        data = bytes(range(256)) * 1000
+        done = run("run", "--", ODD_JOB, "copy", input=data)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, data, b""))
+
+    def test_the_status_is_the_commands_own(self):
+        for status in (0, 1, 2, 77, 255):
+            self.assertEqual(run("run", "--", ODD_JOB, "exit", str(status)).returncode, status)
+        self.assertEqual(run("run", "--", ODD_JOB, "kill", "11").returncode, 139)
+
+    def test_a_command_that_is_not_started_is_told_in_one_line(self):
+        for words, status in ((["--", "no-such-command"], 127), (["--", "/"], 126), ([], 125),
+                              (["--limit", "x", "--", "true"], 125),
+                              (["--bad", "--", "true"], 125), (["true"], 125),
+                              (["--keep", "95", "--", "true"], 125)):
+            done = run("run", *words)
+            self.assertEqual(done.returncode, status, words)
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
+    def test_signals_go_to_the_job(self):
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130),
+                               (signal.SIGHUP, 129), (signal.SIGUSR1, 138)):
+            child = subprocess.Popen([HALFWATT, "run", "--", "sh", "-c", "echo on; exec sleep 99"],
+                                     stdout=subprocess.PIPE, start_new_session=True)
+            child.stdout.readline()
+            child.send_signal(number)
+            self.assertEqual(child.wait(PATIENCE), status)
+            child.stdout.close()
+
+    def test_nohup_reaches_the_job(self):
+        done = run("run", "--", ODD_JOB, "surroundings",
+                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.assertIn(b"ignored 1\n", done.stdout)
+        self.assertIn(b"files 0\n", done.stdout)
+
+
+class UnderLimit(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="halfwatt-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.flags = ["--device", "sim:duty", "--state-dir", self.folder]
+
+    def test_the_status_is_the_commands_own(self):
+        done = run("run", "--limit", "50%", *self.flags, "--", ODD_JOB, "exit", "7")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn(b"175 W while the command runs, then 350 W again", done.stderr)
+
+    def test_a_lower_limit_slows_an_unmodified_command(self):
+        def seconds(limit):
+            begin = time.monotonic()
+            done = run("run", "--limit", limit, *self.flags, "--", ODD_JOB, "steps", "50", "10")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return time.monotonic() - begin
+        self.assertGreater(seconds("100") / seconds("350"), 1.2)
+
+    def test_a_limit_outside_the_range_is_refused_before_the_command_starts(self):
+        for limit in ("99", "351"):
+            done = run("run", "--limit", limit, *self.flags, "--", "echo", "started")
+            self.assertEqual((done.returncode, done.stdout), (125, b""))
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
+    def test_a_job_goes_on_when_halfwatt_is_killed(self):
+        child = subprocess.Popen(
+            [HALFWATT, "run", "--limit", "100", *self.flags, "--", "sh", "-c",
+             "echo $$; exec sleep 1000"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+        job = int(child.stdout.readline())
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+        def state():
+            with open(f"/proc/{job}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0]
+        wait_for("the guardian's SIGCONT", lambda: state() == "S")
+        time.sleep(0.1)
+        self.assertEqual(state(), "S")
+        os.kill(job, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""tune_command_test.py HALFWATT ODD_JOB [--slow]: tune and sweep with commands of all sorts on
+sim:duty. Whatever the command does: one clear line, its limit back, nothing left running."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HALFWATT, ODD_JOB = sys.argv[1], sys.argv[2]
+SLOW = "--slow" in sys.argv
+PRESET = 350  # W, of sim:duty
+
+
+def processes(marker):
+    """Those with `marker` in their environment: everything that a test started."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if marker.encode() in file.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+class CommandTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="halfwatt-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.record = os.path.join(self.folder, "run.jsonl")
+        self.marker = f"HALFWATT_TEST_MARKER={self.folder}"
+        self.environment = dict(os.environ, HALFWATT_TEST_MARKER=self.folder)
+
+    def words(self, verb, command, *more):
+        return [HALFWATT, verb, "--device", "sim:duty", "--state-dir", self.folder,
+                "--progress", "tqdm", "--record", self.record, *more, "--", *command]
+
+    def run_command(self, verb, command, *more):
+        done = subprocess.run(self.words(verb, command, *more), capture_output=True, text=True,
+                              errors="replace", timeout=150, env=self.environment)
+        self.check_clean()
+        return done
+
+    def check_clean(self):
+        until = time.monotonic() + 10
+        while processes(self.marker) and time.monotonic() < until:
+            time.sleep(0.02)
+        self.assertEqual(processes(self.marker), [])
+        found = subprocess.run([HALFWATT, "run", "--device", "sim:duty", "--state-dir",
+                                self.folder, "--limit", "100%", "--", "true"],
+                               capture_output=True, text=True)
+        self.assertIn(f"then {PRESET} W again", found.stderr)
+
+    def windows(self):
+        with open(self.record) as file:
+            return [json.loads(line) for line in file][1:]
+
+
+@unittest.skipIf(SLOW, "the slow ones are asked for")
+class BadCommands(CommandTest):
+    def check_failure(self, command, words, *more):
+        done = self.run_command("tune", command, *more)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        last = done.stderr.strip().split("\n")[-1]
+        self.assertIn(words, last)
+        self.assertEqual(done.stdout, "")
+
+    def test_one_that_does_not_exist(self):
+        self.check_failure(["no-such-command"], "command not found")
+
+    def test_one_that_exits_at_once(self):
+        self.check_failure([ODD_JOB, "exit", "3"], "failed")
+
+    def test_ones_that_show_no_step(self):
+        for command in (["sleep", "1000"], [ODD_JOB, "close"], ["yes"],
+                        ["cat", "/dev/urandom"],
+                        [ODD_JOB, "ignore-term", os.path.join(self.folder, "pid")],
+                        [ODD_JOB, "fork-away", os.path.join(self.folder, "pid")]):
+            if os.path.exists(self.record):
+                os.remove(self.record)
+            self.check_failure(command, "no progress seen", "--patience", "0.3")
+
+    def test_a_wrong_expression(self):
+        done = subprocess.run(
+            [HALFWATT, "tune", "--device", "sim:duty", "--state-dir", self.folder,
+             "--progress-regex", "(", "--", "true"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--progress-regex", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_dry_run_says_the_plan_and_starts_nothing(self):
+        done = self.run_command("sweep", ["touch", os.path.join(self.folder, "started")],
+                                "--limits", "200,300", "--dry-run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("a throw-away copy of `touch", done.stdout)
+        self.assertIn("Ctrl-C is safe", done.stdout)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "started")))
+        self.assertFalse(os.path.exists(self.record))
+
+    def test_an_interrupt(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if os.path.exists(self.record):
+                os.remove(self.record)
+            child = subprocess.Popen(self.words("tune", [ODD_JOB, "steps", "9999999", "5"]),
+                                     stderr=subprocess.PIPE, text=True, env=self.environment)
+            child.stderr.readline()
+            until = time.monotonic() + 20
+            while len(processes(self.marker)) < 3 and time.monotonic() < until:
+                time.sleep(0.02)
+            child.send_signal(number)
+            self.assertEqual(child.wait(20), 5)
+            child.stderr.close()
+            self.check_clean()
+
+    def test_a_kill_of_halfwatt_itself(self):
+        child = subprocess.Popen(self.words("tune", [ODD_JOB, "steps", "9999999", "5"]),
+                                 stderr=subprocess.DEVNULL, env=self.environment)
+        until = time.monotonic() + 20
+        while len(processes(self.marker)) < 3 and time.monotonic() < until:
+            time.sleep(0.02)
+        child.kill()
+        child.wait()
+        self.check_clean()
+
+
+@unittest.skipIf(not SLOW, "slow")
+class Measured(CommandTest):
+    def test_limits_and_a_knob_are_measured(self):
+        done = self.run_command("sweep", [ODD_JOB, "steps", "9999999", "{work}"],
+                                "--knob", "work=10,20", "--limits", "120,350",
+                                "--items", "{work}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        settings = [(each["setting"]["work"], each["setting"]["power_limit"])
+                    for each in self.windows()]
+        self.assertEqual(set(settings), {(10, 120), (10, 350), (20, 120), (20, 350)})
+        works = [work for work, _ in settings]
+        self.assertEqual(works, sorted(works))  # one start for each
+
+    def test_a_dead_network_is_never_recommended(self):
+        done = self.run_command("sweep", [ODD_JOB, "nan"], "--limits", "120,350",
+                                "--loss-regex", r"loss=(?P<loss>\w+)")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("dead", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_what_does_not_fit_is_left_out(self):
+        done = self.run_command("sweep", [ODD_JOB, "no-memory", "{batch}"],
+                                "--knob", "batch=16,1024", "--limits", "120,350")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        large = [each for each in self.windows() if each["setting"]["batch"] == 1024]
+        self.assertEqual([each["notes"] for each in large], [["does-not-fit"]])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,181 @@
+#include "guard/nvml_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "fake_nvml/fake_nvml.h"
+#include "guard/guardian_client.h"
+#include "guard/journal.h"
+
+namespace halfwatt {
+namespace {
+
+constexpr const char* kSet = "nvmlDeviceSetPowerManagementLimit*";
+
+fake_nvml::Script with_fault(const fake_nvml::Fault& fault) {
+  fake_nvml::Script script = FakeNvml::cards(1);
+  script.faults.push_back(fault);
+  return script;
+}
+
+fake_nvml::Fault refusal(std::uint32_t code) {
+  fake_nvml::Fault fault;
+  fault.symbol = kSet;
+  fault.code = code;
+  return fault;
+}
+
+/// A guardian on fake cards.
+struct Bench {
+  FakeNvml fake;
+
+  explicit Bench(fake_nvml::Script script = FakeNvml::cards(1),
+                 NvmlVariant variant = NvmlVariant::modern)
+      : fake(std::move(script)) {
+    fake.enter_environment(variant);
+  }
+  GuardianOrder order() { return {{fake.card().uuid}, (fake.folder() / "state").string()}; }
+  Result<std::unique_ptr<GuardianClient>> start() { return GuardianClient::start(order()); }
+};
+
+TEST(NvmlLimit, is_read_set_and_put_back_through_the_real_library_path) {
+  for (const NvmlVariant variant : {NvmlVariant::modern, NvmlVariant::old}) {
+    Bench bench(FakeNvml::cards(1), variant);
+    auto client = bench.start();
+    ASSERT_TRUE(client) << client.error().message;
+    const LimitState& found = (*client)->states()[0];
+    EXPECT_EQ(found.requested, Watts(350));
+    EXPECT_EQ(found.range, (LimitRange{Watts(100), Watts(390), Watts(350)}));
+    EXPECT_EQ(found.persistence, true);
+    EXPECT_EQ((*client)->set(Watts(200)).value(), Watts(200));
+    EXPECT_EQ(bench.fake.requested_mw(), 200'000U);
+    ASSERT_TRUE((*client)->restore());
+    EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+  }
+}
+
+TEST(NvmlLimit, is_written_by_the_guardian_alone) {
+  Bench bench;
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  ASSERT_TRUE((*client)->set(Watts(200)));
+  ASSERT_FALSE(bench.fake.writes().empty());
+  for (const LimitWrite& write : bench.fake.writes()) {
+    EXPECT_EQ(write.pid, (*client)->guardian_pid());
+  }
+}
+
+TEST(NvmlLimit, names_the_ways_out_where_permission_is_missing_before_anything_starts) {
+  Bench bench(with_fault(refusal(4)));
+  const auto client = bench.start();
+  ASSERT_FALSE(client);
+  EXPECT_EQ(exit_code(client.error().kind), 3);
+  for (const std::string way : {"no permission", "sudo", "CAP_SYS_ADMIN", "--measure-only"}) {
+    EXPECT_NE(client.error().message.find(way), std::string::npos) << client.error().message;
+  }
+  EXPECT_TRUE(Journal(bench.fake.folder() / "state").cards().empty());
+}
+
+TEST(NvmlLimit, says_that_a_card_takes_none) {
+  Bench bench(with_fault(refusal(3)));
+  const auto client = bench.start();
+  ASSERT_FALSE(client);
+  EXPECT_NE(client.error().message.find("--measure-only"), std::string::npos);
+}
+
+TEST(NvmlLimit, is_never_touched_on_a_card_that_is_cut_in_slices) {
+  fake_nvml::Script script = FakeNvml::cards(1);
+  script.cards[0].mig_enabled = true;
+  script.cards[0].mig_slices = 2;
+  Bench bench(std::move(script));
+  const auto client = bench.start();
+  ASSERT_FALSE(client);
+  EXPECT_NE(client.error().message.find("MIG"), std::string::npos);
+  EXPECT_TRUE(bench.fake.writes().empty());
+}
+
+TEST(NvmlLimit, has_its_top_where_something_else_caps_the_card) {
+  fake_nvml::Script script = FakeNvml::cards(1);
+  script.cards[0].cap_mw = 250'000;
+  Bench bench(std::move(script));
+  auto client = bench.start();
+  ASSERT_TRUE(client) << client.error().message;
+  EXPECT_EQ((*client)->found(), Watts(350));
+  EXPECT_EQ((*client)->top(), Watts(250));
+}
+
+TEST(NvmlLimit, shows_in_what_set_returns_that_the_card_only_claimed_success) {
+  fake_nvml::Fault fault;
+  fault.symbol = kSet;
+  fault.ignore = true;
+  fault.armed = false;
+  Bench bench(with_fault(fault));
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  ASSERT_TRUE((*client)->set(Watts(300)));
+  bench.fake.arm(0);
+  EXPECT_EQ((*client)->set(Watts(200)).value(), Watts(300));
+  const auto back = (*client)->restore();
+  ASSERT_FALSE(back);
+  EXPECT_EQ(exit_code(back.error().kind), 6);
+  bench.fake.disarm(0);
+  auto next = bench.start();  // the entry was kept
+  ASSERT_TRUE(next);
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+}
+
+TEST(NvmlLimit, that_the_card_rounds_down_is_ours_and_is_put_back) {
+  fake_nvml::Script script = FakeNvml::cards(1);
+  script.cards[0].limit_step_mw = 2500;
+  Bench bench(std::move(script));
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  EXPECT_EQ((*client)->set(Watts(201)).value(), Watts(200));
+  EXPECT_EQ((*client)->set(Watts(184)).value(), Watts(182.5));
+  EXPECT_TRUE((*client)->restore());
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+}
+
+TEST(NvmlLimit, that_the_driver_took_back_is_not_fought_over) {
+  Bench bench;
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  ASSERT_TRUE((*client)->set(Watts(200)));
+  bench.fake.set_requested(390'000);
+  EXPECT_FALSE((*client)->set(Watts(250)));
+  EXPECT_FALSE((*client)->restore());
+  EXPECT_EQ(bench.fake.requested_mw(), 390'000U);
+}
+
+TEST(NvmlLimit, is_put_back_at_the_next_start_when_the_set_itself_kills_the_guardian) {
+  for (const bool after : {false, true}) {
+    fake_nvml::Fault fault;
+    fault.symbol = kSet;
+    fault.armed = false;
+    (after ? fault.raise_after : fault.raise_before) = SIGKILL;
+    Bench bench(with_fault(fault));
+    auto client = bench.start();
+    ASSERT_TRUE(client);
+    ASSERT_TRUE((*client)->set(Watts(300)));
+    bench.fake.arm(0);
+    EXPECT_FALSE((*client)->set(Watts(200)));  // every guardian dies over it
+    bench.fake.disarm(0);
+    client->reset();
+    auto next = bench.start();
+    ASSERT_TRUE(next) << next.error().message;
+    EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+  }
+}
+
+TEST(NvmlLimit, needs_a_library) {
+  Bench bench;
+  ::setenv("HALFWATT_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
+  const auto client = bench.start();
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().kind, ErrorKind::device);
+}
+
+}  // namespace
+}  // namespace halfwatt
