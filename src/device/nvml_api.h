@@ -200,6 +200,7 @@ struct Calls {
   Return (*ecc_errors)(DeviceHandle, std::uint32_t type, std::uint32_t span, std::uint64_t*);
   Processes* processes_v3;
   Processes* processes_v2;
+  Processes* processes_v1;  ///< records of 16 bytes: without the two instances
   Return (*mig_mode)(DeviceHandle, std::uint32_t* current, std::uint32_t* pending);
   Number* mig_count;
   Return (*mig_handle)(DeviceHandle, std::uint32_t index, DeviceHandle*);

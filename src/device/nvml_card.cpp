@@ -226,8 +226,10 @@ void NvmlCard::read_activity(Sample& sample) {
   if (calls_->event_reasons != nullptr && succeeded(calls_->event_reasons(handle_, &reasons))) {
     sample[SignalId::event_reasons] = static_cast<double>(reasons);
   }
+  // Of a sliced card there is none; some drivers say 0 instead.
   nvml::Utilization busy{};
-  if (calls_->utilization != nullptr && succeeded(calls_->utilization(handle_, &busy))) {
+  if (!info_.sliced && calls_->utilization != nullptr &&
+      succeeded(calls_->utilization(handle_, &busy))) {
     sample[SignalId::gpu_utilisation] = busy.gpu;
     sample[SignalId::memory_utilisation] = busy.memory;
   }
