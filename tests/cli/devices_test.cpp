@@ -31,6 +31,10 @@ class DevicesTest : public testing::Test {
     }
     return run_program(words, "env -u CUDA_VISIBLE_DEVICES -u CUDA_DEVICE_ORDER " + before);
   }
+  /// All signals of the first card.
+  Json signals() const {
+    return Json::parse(run("monitor --once --json").out)["devices"][0]["signals"];
+  }
   void add_cpu() const {
     const std::string zone = "sys/class/powercap/intel-rapl:0/";
     std::filesystem::create_directories(root.path(zone));
@@ -133,6 +137,61 @@ TEST_F(DevicesTest, are_shown_through_every_set_of_symbols) {
     EXPECT_NEAR(json["devices"][0]["signals"]["power_w"].get<double>(), 320, 5);
     EXPECT_EQ(json["devices"][0]["signals"]["enforced_limit_w"], 350);
   }
+}
+
+TEST_F(DevicesTest, blank_only_what_a_call_refuses) {
+  for (const std::uint32_t code : {3U, 4U, 25U, 999U}) {
+    script(one_fault("nvmlDeviceGetFanSpeed*", code));
+    EXPECT_TRUE(signals()["fan_percent"].is_null());
+    EXPECT_FALSE(signals()["temperature_c"].is_null());
+    script(one_fault("nvmlDeviceGetMemoryInfo_v2", code));
+    EXPECT_FALSE(signals()["memory_used_bytes"].is_null());
+  }
+}
+
+TEST_F(DevicesTest, have_no_joules_without_a_counter) {
+  script(one_fault("nvmlDeviceGetTotalEnergyConsumption", 3));
+  EXPECT_TRUE(signals()["energy_j"].is_null());
+  const Json json = Json::parse(run("devices --json").out);
+  EXPECT_EQ(json["devices"][0]["energy"]["method"], "power-integral");
+  EXPECT_TRUE(json["devices"][0]["energy"]["tick_s"].is_null());
+}
+
+TEST_F(DevicesTest, count_foreign_processes_and_do_not_guess_at_garbage) {
+  std::filesystem::create_directories(root.path("proc/self/ns"));
+  std::filesystem::create_symlink("pid:[4026531836]", root.path("proc/self/ns/pid"));
+  fake_nvml::Script busy = FakeNvml::cards(1);
+  busy.cards[0].processes.resize(1);
+  busy.cards[0].processes[0].pid = 4711;
+  script(busy);
+  EXPECT_EQ(signals()["foreign_processes"], 1);
+  busy.cards[0].process_records_535 = true;
+  script(busy);
+  EXPECT_EQ(signals()["foreign_processes"], 1);
+  busy.cards[0].processes[0].pid = 0xfffffff0;
+  script(busy);
+  EXPECT_TRUE(signals()["foreign_processes"].is_null());
+}
+
+TEST_F(DevicesTest, are_waited_for_where_a_call_blocks) {
+  fake_nvml::Script slow = FakeNvml::cards(1);
+  fake_nvml::Fault fault;
+  fault.symbol = "nvmlDeviceGetClockInfo";
+  fault.block_s = 0.1;
+  slow.faults.push_back(fault);
+  script(slow);
+  EXPECT_FALSE(signals()["sm_clock_mhz"].is_null());
+}
+
+TEST_F(DevicesTest, keep_their_uuid_where_the_index_changes) {
+  fake_nvml::Script cards = FakeNvml::cards(2);
+  cards.cards[0].uuid = "GPU-second";
+  cards.cards[1].uuid = "GPU-first";
+  script(cards);
+  const Json json = Json::parse(run("devices --json --device GPU-first").out);
+  EXPECT_EQ(json["devices"][0]["device"], "gpu:1");
+  EXPECT_EQ(json["devices"][0]["id"], "GPU-first");
+  EXPECT_EQ(json["devices"].size(), 1U);
 }
 
 TEST_F(DevicesTest, fail_with_status_3_and_one_line_where_there_are_none) {
