@@ -1,6 +1,7 @@
 #include "fake_nvml/library.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -64,6 +65,29 @@ Session::Session(Script script, std::uint32_t generation)
   for (std::size_t i = 0; i < script_.cards.size(); ++i) {
     histories_.emplace_back(script_.cards[i], state_, i);
   }
+}
+
+Session::~Session() {
+  if (client_ != 0) {
+    state_.remove_client(client_);
+  }
+}
+
+void Session::begin() {
+  if (script_.unloads_without_clients && state_.was_left()) {
+    for (Locked& locked : histories_) {
+      locked.history.catch_up(state_.now_ns());
+      if (locked.history.at(state_.now_ns()).persistence == 0) {
+        Event reload{};
+        reload.kind = EventKind::reload;
+        reload.source = Source::revert;
+        reload.has_effect = 1;
+        locked.history.append(reload);
+      }
+    }
+  }
+  client_ = getpid();
+  state_.add_client(client_);
 }
 
 Device Session::device(Handle handle) const {
@@ -157,9 +181,11 @@ Return enter_library(std::size_t symbol) {
       return *effects.code;
     }
     const std::lock_guard lock(all.mutex);
-    if (all.inits++ == 0) {
+    if (all.inits == 0) {
+      open->begin();
       all.session = std::move(open);
     }
+    ++all.inits;
     return Return::success;
   } catch (const std::exception& problem) {
     return give_up(problem);
@@ -187,7 +213,11 @@ void raise_if_asked(int signal) {
 }
 
 Return give_up(const std::exception& problem) {
-  std::fputs(fmt::format("fake NVML: {}\n", problem.what()).c_str(), stderr);
+  // Once: a program may go on calling for ever.
+  static std::atomic<bool> was_said = false;
+  if (!was_said.exchange(true)) {
+    std::fputs(fmt::format("fake NVML: {}\n", problem.what()).c_str(), stderr);
+  }
   return Return::unknown;
 }
 
