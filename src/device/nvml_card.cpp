@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "device/nvml_fields.h"
@@ -16,8 +14,7 @@ namespace {
 
 constexpr double kMilli = 1e-3;
 constexpr double kNano = 1e-9;
-// Every card that was looked at, from Ampere to Hopper, moves its counter that often
-// (docs/devices.md); the check at the start measures it.
+// As measured on an H200 (docs/devices.md); the check at the start measures this card's.
 constexpr Seconds kUsualTick{0.1};
 
 }  // namespace

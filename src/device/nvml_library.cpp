@@ -240,7 +240,8 @@ NvmlLibrary::NvmlLibrary(void* library) : library_(library) {
 
 Result<std::shared_ptr<const NvmlLibrary>> NvmlLibrary::open(
     const std::string& path, const std::filesystem::path& root) {
-  void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // Unloading a driver's library wins nothing, and would have to be right in its code.
+  void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (loaded == nullptr) {
     const char* why = dlerror();
     return device_error(
