@@ -69,7 +69,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
     max_sm_mhz, idle_sm_mhz, memory_mhz, ambient_c, kelvin_per_watt, slowdown_c, fans,
     memory_bytes, memory_used_bytes, memory_reserved_bytes, pcie_generation, pcie_width,
     pcie_bytes_per_s, recovery_action, nvlinks, ecc, mig_enabled, mig_slices,
-    process_records_535, processes, no_fields, happenings)
+    process_records_535, processes, no_fields, no_fields_from, happenings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
     Fault, symbol, card, field, from_s, until_s, from_call, until_call, armed, code, block_s,
     ignore, revert_after_s, set_instead_mw, raise_before, raise_after)

@@ -95,7 +95,8 @@ struct Card {
   bool process_records_535 = false;  ///< 32 bytes where the third version has 24
   std::vector<Process> processes = {};
   std::vector<std::uint32_t> no_fields = {};  ///< field ids this card does not know
-  std::vector<Happening> happenings = {};     ///< in the order of their times
+  std::optional<std::uint32_t> no_fields_from = std::nullopt;  ///< nor any from this id on
+  std::vector<Happening> happenings = {};                      ///< in the order of their times
 };
 
 /// A misfortune: which calls it meets, and what it does to them.

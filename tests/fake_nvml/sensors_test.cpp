@@ -176,8 +176,10 @@ TEST_F(FakeNvmlSensor, gives_a_signed_margin_since_ada) {
 
 TEST_F(FakeNvmlSensor, knows_no_field_that_the_script_takes_away) {
   card.no_fields = {186, 192};
+  card.no_fields_from = 269;
   EXPECT_EQ(client().field(186).result, Return::not_supported);
   EXPECT_EQ(client().field(185).result, Return::success);
+  EXPECT_EQ(client().field(270).result, Return::not_supported);
 }
 
 }  // namespace
