@@ -111,7 +111,7 @@ Answer read(Call& call, std::uint32_t id) {
       std::find(unknown.begin(), unknown.end(), id) != unknown.end()) {
     return std::nullopt;
   }
-  return row->read(call);
+  return id >= call.card().no_fields_from.value_or(id + 1) ? std::nullopt : row->read(call);
 }
 
 bool is_of_link(std::uint32_t id) { return (id >= 138 && id <= 141) || id == 164; }

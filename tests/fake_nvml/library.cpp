@@ -143,7 +143,9 @@ Effects Session::effects(const Met& met) const {
 Effects Session::enter(std::optional<std::size_t> card, std::size_t symbol) {
   const std::uint64_t number = state_.count_call(card, symbol);
   const Effects all = effects({card, symbol, std::nullopt, number});
-  const auto own = script_.symbol_us.find(std::string(kSymbols.at(symbol)));
+  const auto own = script_.symbol_us.empty()
+                       ? script_.symbol_us.end()
+                       : script_.symbol_us.find(std::string(kSymbols.at(symbol)));
   spend_us(own != script_.symbol_us.end() ? own->second : script_.call_us,
            script_.call_is_busy);
   raise_if_asked(all.raise_before);

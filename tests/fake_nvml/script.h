@@ -95,7 +95,8 @@ struct Card {
   bool process_records_535 = false;  ///< 32 bytes where the third version has 24
   std::vector<Process> processes = {};
   std::vector<std::uint32_t> no_fields = {};  ///< field ids this card does not know
-  std::vector<Happening> happenings = {};     ///< in the order of their times
+  std::optional<std::uint32_t> no_fields_from = std::nullopt;  ///< nor any from this id on
+  std::vector<Happening> happenings = {};                      ///< in the order of their times
 };
 
 /// A misfortune: which calls it meets, and what it does to them.
@@ -121,8 +122,8 @@ struct Fault {
 };
 
 struct Script {
-  std::string state =
-      {};  ///< file of the shared state; absent: beside the script, `.state` added
+  /// The file of the shared state; absent: the script's name with `.state` added.
+  std::string state = {};
   std::vector<Card> cards = {};
   std::vector<Fault> faults = {};  ///< at most 64
   /// Who may set anything. Whoever has HALFWATT_FAKE_NVML_PRIVILEGED in the environment always
@@ -132,9 +133,9 @@ struct Script {
   /// Without persistence the driver forgets its settings when the last process has left, or
   /// died; that is found out when the next one comes.
   bool unloads_without_clients = false;
-  bool virtual_clock = false;               ///< time stands still until FakeNvml::advance
-  double call_us = 0;                       ///< what every call takes
-  bool call_is_busy = true;                 ///< and whether it burns or sleeps that time
+  bool virtual_clock = false;  ///< time stands still until FakeNvml::advance
+  double call_us = 0;          ///< what every call takes, of real time on either clock
+  bool call_is_busy = true;    ///< and whether it burns or sleeps that time
   std::map<std::string, double> symbol_us;  ///< the same for single symbols
   std::string driver_version = "580.65.06";
   std::string nvml_version = "13.580.65.06";

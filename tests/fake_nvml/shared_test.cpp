@@ -53,6 +53,18 @@ TEST(FakeNvml, shows_the_program_what_somebody_else_set) {
   EXPECT_EQ(client.limit_mw(1), 180'000U);
 }
 
+TEST(FakeNvml, counts_values_of_somebody_else_that_a_program_replaced) {
+  FakeNvml fake;
+  fake.enter_environment();
+  const NvmlClient client;
+  ASSERT_EQ(client.set_limit(200'000), Return::success);
+  ASSERT_EQ(client.set_limit(210'000), Return::success);
+  EXPECT_EQ(fake.overwritten_foreign(), 0U);
+  fake.set_requested(250'000);
+  ASSERT_EQ(client.set_limit(220'000), Return::success);
+  EXPECT_EQ(fake.overwritten_foreign(), 1U);
+}
+
 TEST(FakeNvml, lets_somebody_else_set_a_limit_when_the_script_says_so) {
   Script script = FakeNvml::cards(1);
   script.virtual_clock = true;
