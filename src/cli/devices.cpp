@@ -27,6 +27,7 @@ struct Row {
 struct Overview {
   std::vector<Row> rows;
   std::vector<std::string> warnings;
+  std::vector<std::string> absent;  ///< why a kind of device is not here
 };
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -97,6 +98,9 @@ Overview look(const DeviceList& list, std::vector<OpenDevice> devices) {
     }
     all.rows.push_back(std::move(row));
   }
+  for (const Error& each : list.absent()) {
+    all.absent.push_back(each.message);
+  }
   if (!list.cards().empty()) {
     number_for_cuda(list, all);
   }
@@ -132,6 +136,9 @@ Document document(const Overview& all) {
         Note{"*: how often the counter moves is assumed here; tune and sweep measure it"});
   }
   page.blocks.emplace_back(std::move(names));
+  for (const std::string& reason : all.absent) {
+    page.blocks.emplace_back(Note{reason});
+  }
   for (const std::string& warning : all.warnings) {
     page.blocks.emplace_back(Note{warning, true});
   }
@@ -179,6 +186,7 @@ Result<void> run_devices(const Invocation& invocation) {
   for (const Row& row : all.rows) {
     json["devices"].push_back(to_json(row));
   }
+  json["absent"] = all.absent;
   json["warnings"] = all.warnings;
   return print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }

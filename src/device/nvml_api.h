@@ -47,15 +47,14 @@ struct PciInfo {
 static_assert(sizeof(PciInfo) == 68);
 
 /// How a FieldValue is to be read.
-enum ValueType : std::uint32_t {
-  kDouble = 0,
-  kUnsigned32 = 1,
-  kUnsignedLong = 2,
-  kUnsigned64 = 3,
-  kSigned64 = 4,
-  kSigned32 = 5,
-  kUnsigned16 = 6,
-};
+using ValueType = std::uint32_t;
+inline constexpr ValueType kDouble = 0;
+inline constexpr ValueType kUnsigned32 = 1;
+inline constexpr ValueType kUnsignedLong = 2;
+inline constexpr ValueType kUnsigned64 = 3;
+inline constexpr ValueType kSigned64 = 4;
+inline constexpr ValueType kSigned32 = 5;
+inline constexpr ValueType kUnsigned16 = 6;
 
 union Value {
   double d;
@@ -80,23 +79,22 @@ static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value_type) == 24
               offsetof(FieldValue, value) == 32);
 
 /// Ids of fields. Power in mW, times in ns, limits in mW.
-enum Field : std::uint32_t {
-  kPowerCappedTime = 74,
-  kThermalTime = 75,
-  kBoardLimitTime = 77,
-  kReliabilityTime = 79,
-  kMemoryTemperature = 82,
-  kPowerAverage = 185,
-  kPowerInstant = 186,
-  kEnforcedLimit = 190,
-  kRequestedLimit = 192,
-  kPcieSentBytes = 197,
-  kPcieReceivedBytes = 198,
-  kRecoveryAction = 230,
-  kSoftwareThermalTime = 269,
-  kHardwareThermalTime = 270,
-  kPowerBrakeTime = 271,
-};
+using Field = std::uint32_t;
+inline constexpr Field kPowerCappedTime = 74;
+inline constexpr Field kThermalTime = 75;
+inline constexpr Field kBoardLimitTime = 77;
+inline constexpr Field kReliabilityTime = 79;
+inline constexpr Field kMemoryTemperature = 82;
+inline constexpr Field kPowerAverage = 185;
+inline constexpr Field kPowerInstant = 186;
+inline constexpr Field kEnforcedLimit = 190;
+inline constexpr Field kRequestedLimit = 192;
+inline constexpr Field kPcieSentBytes = 197;
+inline constexpr Field kPcieReceivedBytes = 198;
+inline constexpr Field kRecoveryAction = 230;
+inline constexpr Field kSoftwareThermalTime = 269;
+inline constexpr Field kHardwareThermalTime = 270;
+inline constexpr Field kPowerBrakeTime = 271;
 
 struct Utilization {
   std::uint32_t gpu;     ///< percent of time in which any kernel ran
@@ -161,8 +159,14 @@ using Text = Return(DeviceHandle, char*, std::uint32_t);
 using Number = Return(DeviceHandle, std::uint32_t*);
 using Processes = Return(DeviceHandle, std::uint32_t*, void*);
 
-enum Clock : std::uint32_t { kGraphicsClock = 0, kSmClock = 1, kMemoryClock = 2 };
-enum ViolationPolicy : std::uint32_t { kPowerPolicy = 0, kThermalPolicy = 1 };
+using Clock = std::uint32_t;
+inline constexpr Clock kGraphicsClock = 0;
+inline constexpr Clock kSmClock = 1;
+inline constexpr Clock kMemoryClock = 2;
+
+using ViolationPolicy = std::uint32_t;
+inline constexpr ViolationPolicy kPowerPolicy = 0;
+inline constexpr ViolationPolicy kThermalPolicy = 1;
 
 /// The functions; null where the library lacks one. Arguments named where types do not say it.
 struct Calls {
@@ -200,6 +204,7 @@ struct Calls {
   Return (*ecc_errors)(DeviceHandle, std::uint32_t type, std::uint32_t span, std::uint64_t*);
   Processes* processes_v3;
   Processes* processes_v2;
+  Processes* processes_v1;  ///< records of 16 bytes: without the two instances
   Return (*mig_mode)(DeviceHandle, std::uint32_t* current, std::uint32_t* pending);
   Number* mig_count;
   Return (*mig_handle)(DeviceHandle, std::uint32_t index, DeviceHandle*);

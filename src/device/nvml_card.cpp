@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "device/nvml_fields.h"
@@ -16,8 +14,7 @@ namespace {
 
 constexpr double kMilli = 1e-3;
 constexpr double kNano = 1e-9;
-// Every card that was looked at, from Ampere to Hopper, moves its counter that often
-// (docs/devices.md); the check at the start measures it.
+// As measured on an H200 (docs/devices.md); the check at the start measures this card's.
 constexpr Seconds kUsualTick{0.1};
 
 }  // namespace
@@ -226,8 +223,10 @@ void NvmlCard::read_activity(Sample& sample) {
   if (calls_->event_reasons != nullptr && succeeded(calls_->event_reasons(handle_, &reasons))) {
     sample[SignalId::event_reasons] = static_cast<double>(reasons);
   }
+  // Of a sliced card there is none; some drivers say 0 instead.
   nvml::Utilization busy{};
-  if (calls_->utilization != nullptr && succeeded(calls_->utilization(handle_, &busy))) {
+  if (!info_.sliced && calls_->utilization != nullptr &&
+      succeeded(calls_->utilization(handle_, &busy))) {
     sample[SignalId::gpu_utilisation] = busy.gpu;
     sample[SignalId::memory_utilisation] = busy.memory;
   }

@@ -63,6 +63,28 @@ std::optional<std::string> version_by(nvml::Return (*ask)(char*, std::uint32_t))
   return std::string(text.data());
 }
 
+// Asked of the library, or else of its file: libnvidia-ml.so.1 is a link to
+// libnvidia-ml.so.535.183.01, and before it is initialised not every library answers.
+std::optional<std::string> library_version(const nvml::Calls& calls) {
+  if (auto version = version_by(calls.library_version)) {
+    return version;
+  }
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(calls.count), &info) == 0) {
+    return std::nullopt;
+  }
+  std::error_code failed;
+  const auto file = std::filesystem::canonical(info.dli_fname, failed).filename().string();
+  constexpr std::string_view kBefore = ".so.";
+  const std::size_t at = file.find(kBefore);
+  if (failed || at == std::string::npos) {
+    return std::nullopt;
+  }
+  std::string version = file.substr(at + kBefore.size());
+  return version.find('.') != std::string::npos ? std::optional(std::move(version))
+                                                : std::nullopt;
+}
+
 // Why initialising failed, and what mends it.
 Error init_error(nvml::Return code,
                  const nvml::Calls& calls,
@@ -82,7 +104,7 @@ Error init_error(nvml::Return code,
           "NVML: the loaded driver is {} and the library {} (NVML code 18): the driver was "
           "updated while it was in use; needed a reboot, or its kernel modules loaded again",
           loaded_driver(root).value_or("of unknown version"),
-          version_by(calls.library_version).value_or("of unknown version")));
+          library_version(calls).value_or("of unknown version")));
     case nvml::kNoPermission:
       return device_error(
           "NVML: no permission to use the NVIDIA driver (NVML code 4); needed read and write "
@@ -112,7 +134,7 @@ void find(void* library, Function*& call, std::initializer_list<const char*> nam
 }
 
 void find_system_calls(void* at, nvml::Calls& calls) {
-  find(at, calls.init, {"nvmlInit_v2"});
+  find(at, calls.init, {"nvmlInit_v2", "nvmlInit"});
   find(at, calls.init_with_flags, {"nvmlInitWithFlags"});
   find(at, calls.shutdown, {"nvmlShutdown"});
   find(at, calls.driver_version, {"nvmlSystemGetDriverVersion"});
@@ -156,6 +178,7 @@ void find_signal_calls(void* at, nvml::Calls& calls) {
   find(at, calls.ecc_errors, {"nvmlDeviceGetTotalEccErrors"});
   find(at, calls.processes_v3, {"nvmlDeviceGetComputeRunningProcesses_v3"});
   find(at, calls.processes_v2, {"nvmlDeviceGetComputeRunningProcesses_v2"});
+  find(at, calls.processes_v1, {"nvmlDeviceGetComputeRunningProcesses"});
 }
 
 std::string text_by(nvml::Text* ask, nvml::DeviceHandle device) {
@@ -217,7 +240,8 @@ NvmlLibrary::NvmlLibrary(void* library) : library_(library) {
 
 Result<std::shared_ptr<const NvmlLibrary>> NvmlLibrary::open(
     const std::string& path, const std::filesystem::path& root) {
-  void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // Unloading a driver's library wins nothing, and would have to be right in its code.
+  void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (loaded == nullptr) {
     const char* why = dlerror();
     return device_error(
@@ -232,7 +256,7 @@ Result<std::shared_ptr<const NvmlLibrary>> NvmlLibrary::open(
   if ((calls.init == nullptr && calls.init_with_flags == nullptr) || calls.count == nullptr ||
       calls.handle_by_index == nullptr || calls.uuid == nullptr) {
     return device_error(
-        fmt::format("NVML: {} is not NVML, or older than driver 340; needed the driver's "
+        fmt::format("NVML: {} is not NVML, or one without any card in it; needed the driver's "
                     "libnvidia-ml.so.1, or HALFWATT_NVML=FILE",
                     path));
   }

@@ -7,6 +7,7 @@ namespace halfwatt {
 namespace {
 
 constexpr std::size_t kRecord = sizeof(nvml::ProcessInfo);
+constexpr std::size_t kOldRecord = 16;
 // Drivers 535 before .98 write this much for each process through the same function.
 constexpr std::size_t kLongRecord = 32;
 constexpr std::uint32_t kLargestPid = 1U << 22U;  // PID_MAX_LIMIT of 64-bit Linux
@@ -16,16 +17,30 @@ constexpr std::uint32_t kMostProcesses = 65536;
 // One process more than fits may have started since the count was told.
 constexpr std::uint32_t kSlack = 8;
 
-std::size_t record_size(const std::vector<char>& bytes, std::size_t count) {
-  const auto behind = bytes.begin() + static_cast<std::ptrdiff_t>(count * kRecord);
-  const bool all_untouched =
-      std::all_of(behind, bytes.end(), [](char byte) { return byte == kUntouched; });
-  return all_untouched ? kRecord : kLongRecord;
+struct Ask {
+  nvml::Processes* call;
+  std::size_t record;  ///< bytes of one, as declared
+};
+
+Ask newest(const nvml::Calls& calls) {
+  if (calls.processes_v3 != nullptr) {
+    return {calls.processes_v3, kRecord};
+  }
+  return calls.processes_v2 != nullptr ? Ask{calls.processes_v2, kRecord}
+                                       : Ask{calls.processes_v1, kOldRecord};
 }
 
-CardProcesses parse(const std::vector<char>& bytes, std::size_t count) {
+// As declared, unless more than that was written.
+std::size_t record_size(const std::vector<char>& bytes, std::size_t count, std::size_t record) {
+  const auto behind = bytes.begin() + static_cast<std::ptrdiff_t>(count * record);
+  const bool untouched =
+      std::all_of(behind, bytes.end(), [](char byte) { return byte == kUntouched; });
+  return untouched ? record : kLongRecord;
+}
+
+CardProcesses parse(const std::vector<char>& bytes, std::size_t count, std::size_t record) {
   CardProcesses processes;
-  const std::size_t size = record_size(bytes, count);
+  const std::size_t size = record_size(bytes, count, record);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint32_t pid = 0;
     std::memcpy(&pid, bytes.data() + i * size, sizeof(pid));
@@ -43,9 +58,8 @@ CardProcesses parse(const std::vector<char>& bytes, std::size_t count) {
 std::optional<CardProcesses> read_processes(const nvml::Calls& calls,
                                             nvml::DeviceHandle card,
                                             bool& lost) {
-  nvml::Processes* ask =
-      calls.processes_v3 != nullptr ? calls.processes_v3 : calls.processes_v2;
-  if (ask == nullptr) {
+  const Ask ask = newest(calls);
+  if (ask.call == nullptr) {
     return std::nullopt;
   }
   // Most often there is one process or none: room for a few spares the call that counts.
@@ -53,9 +67,9 @@ std::optional<CardProcesses> read_processes(const nvml::Calls& calls,
   for (int attempt = 0; attempt < 3 && room <= kMostProcesses; ++attempt) {
     std::vector<char> bytes(room * kLongRecord, kUntouched);
     std::uint32_t count = room;
-    const nvml::Return code = ask(card, &count, bytes.data());
+    const nvml::Return code = ask.call(card, &count, bytes.data());
     if (code == nvml::kSuccess && count <= room) {
-      return parse(bytes, count);
+      return parse(bytes, count, ask.record);
     }
     if (code != nvml::kInsufficientSize) {
       lost = lost || code == nvml::kGpuIsLost;

@@ -38,7 +38,12 @@ Typed i32(std::int32_t number) {
 
 Typed ns(std::int64_t time_ns) { return u64(static_cast<std::uint64_t>(time_ns)); }
 
-Typed energy_mj(Call& call) {
+using Answer = std::optional<Typed>;
+
+Answer energy_mj(Call& call) {
+  if (call.card().no_energy_counter) {
+    return std::nullopt;
+  }
   return u64(static_cast<std::uint64_t>(call.history().counter_mj(call.now_ns)));
 }
 
@@ -49,8 +54,6 @@ struct Row {
   std::uint32_t last;
   std::optional<Typed> (*read)(Call& call);
 };
-
-using Answer = std::optional<Typed>;
 
 constexpr std::uint32_t kAdaArchitecture = 8;
 
@@ -74,9 +77,11 @@ constexpr Row kRows[] = {
      [](Call& call) -> Answer {
        return u32(static_cast<std::uint32_t>(std::max(0, temperature_c(call) - 4)));
      }},
-    {83, 83, [](Call& call) -> Answer { return energy_mj(call); }},
+    {83, 83, energy_mj},
+    {138, 141, [](Call& call) -> Answer { return u64(pcie_bytes(call) / 1024); }},
     {142, 145,
      [](Call& call) -> Answer { return call.card().ecc ? Answer(u32(0)) : std::nullopt; }},
+    {164, 164, [](Call&) -> Answer { return u32(26'562); }},
     {173, 183, [](Call&) -> Answer { return u32(0); }},
     {185, 185, [](Call& call) -> Answer { return u32(average_mw(call)); }},
     {186, 186, [](Call& call) -> Answer { return u32(instant_mw(call)); }},
@@ -84,7 +89,7 @@ constexpr Row kRows[] = {
     {188, 188, [](Call& call) -> Answer { return u32(call.card().max_mw); }},
     {189, 189, [](Call& call) -> Answer { return u32(call.card().default_mw); }},
     {190, 190, [](Call& call) -> Answer { return u32(call.now().enforced_mw()); }},
-    {191, 191, [](Call& call) -> Answer { return energy_mj(call); }},
+    {191, 191, energy_mj},
     {192, 192, [](Call& call) -> Answer { return u32(call.now().requested_mw); }},
     {193, 193, [](Call& call) { return margin_to(call, call.card().slowdown_c + 3); }},
     {194, 194, [](Call& call) { return margin_to(call, call.card().slowdown_c); }},
@@ -106,7 +111,18 @@ Answer read(Call& call, std::uint32_t id) {
       std::find(unknown.begin(), unknown.end(), id) != unknown.end()) {
     return std::nullopt;
   }
-  return row->read(call);
+  return id >= call.card().no_fields_from.value_or(id + 1) ? std::nullopt : row->read(call);
+}
+
+bool is_of_link(std::uint32_t id) { return (id >= 138 && id <= 141) || id == 164; }
+
+/// The GPU itself has all fields and its module and memory have none; a link has its own,
+/// which ~0 sums up.
+bool has_scope(const Card& card, const FieldValue& field) {
+  if (is_of_link(field.id)) {
+    return field.scope < card.nvlinks || (card.nvlinks > 0 && field.scope == ~0U);
+  }
+  return field.scope == 0;
 }
 
 void fill(Call& call, FieldValue& field, std::int64_t timestamp_us) {
@@ -116,8 +132,7 @@ void fill(Call& call, FieldValue& field, std::int64_t timestamp_us) {
     field.result = *code;
     return;
   }
-  // Only the GPU itself has fields here: no module, no memory, no NVLink.
-  const Answer answer = field.scope == 0 ? read(call, field.id) : std::nullopt;
+  const Answer answer = has_scope(call.card(), field) ? read(call, field.id) : std::nullopt;
   field.result = answer ? Return::success : Return::not_supported;
   if (answer) {
     field.value_type = answer->type;

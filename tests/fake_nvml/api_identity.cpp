@@ -22,8 +22,8 @@ Return read_one(std::size_t symbol, Device device, T* to, Read read) {
 PciInfo pci_info(const Card& card) {
   PciInfo info{};
   unsigned function = 0;
-  std::sscanf(card.pci_bus_id.c_str(),  // NOLINT(cert-err34-c): checked by what the test sees
-              "%x:%x:%x.%x", &info.domain, &info.bus, &info.device, &function);
+  std::sscanf(card.pci_bus_id.c_str(), "%x:%x:%x.%x", &info.domain, &info.bus, &info.device,
+              &function);
   info.pci_device_id = card.pci_device_id;
   std::snprintf(info.bus_id, sizeof info.bus_id, "%s", card.pci_bus_id.c_str());
   std::snprintf(info.bus_id_legacy, sizeof info.bus_id_legacy, "%04X:%02X:%02X.%X",

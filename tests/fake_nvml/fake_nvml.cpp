@@ -128,6 +128,19 @@ std::vector<LimitWrite> FakeNvml::writes(std::size_t card) {
   return all;
 }
 
+std::size_t FakeNvml::overwritten_foreign(std::size_t card) {
+  std::size_t overwritten = 0;
+  bool is_foreign = false;
+  for (const LimitWrite& write : writes(card)) {
+    if (write.in_force_mw) {
+      const bool by_program = write.source == Source::call;
+      overwritten += by_program && is_foreign ? 1 : 0;
+      is_foreign = !by_program;
+    }
+  }
+  return overwritten;
+}
+
 std::uint64_t FakeNvml::calls(std::string_view symbol, std::optional<std::size_t> card) const {
   const auto* const at =
       std::find(fake_nvml::kSymbols.begin(), fake_nvml::kSymbols.end(), symbol);

@@ -64,6 +64,9 @@ class FakeNvml {
   Joules drawn(std::size_t card = 0);
   /// Every attempt to set the limit so far, in order.
   std::vector<LimitWrite> writes(std::size_t card = 0);
+  /// How many accepted sets by a program replaced a value that somebody else (FakeNvml, the
+  /// script or the driver) had put in place.
+  std::size_t overwritten_foreign(std::size_t card = 0);
   /// The whole history, also of persistence, demand and the rest.
   std::vector<fake_nvml::Event> events(std::size_t card = 0);
   /// How often a function was called for `card`, by all processes.

@@ -61,14 +61,44 @@ std::uint32_t Span::enforced_mw() const {
   return cap_mw != 0 ? std::min(cap_mw, requested_mw) : requested_mw;
 }
 
-std::uint32_t Span::draw_mw() const { return std::min(demand_mw, enforced_mw()); }
+namespace {
 
-Span Span::at(std::int64_t time_ns) const {
+/// How much of the time from 0 to `time_ns` the demand of `card` was high.
+std::int64_t high_ns(const Card& card, std::int64_t time_ns) {
+  if (card.swing_ms == 0) {
+    return time_ns;
+  }
+  const std::int64_t period_ns = std::int64_t{card.swing_ms} * 1'000'000;
+  const std::int64_t high_of_period_ns =
+      std::llround(static_cast<double>(period_ns) * card.swing_high_share);
+  // Rounded down also before 0.
+  const std::int64_t phase_ns = ((time_ns % period_ns) + period_ns) % period_ns;
+  return (time_ns - phase_ns) / period_ns * high_of_period_ns +
+         std::min(phase_ns, high_of_period_ns);
+}
+
+}  // namespace
+
+std::uint32_t Span::wanted_mw(const Card& card) const {
+  return high_ns(card, start_ns + 1) > high_ns(card, start_ns) ? demand_mw : card.swing_low_mw;
+}
+
+std::uint32_t Span::draw_mw(const Card& card) const {
+  return std::min(wanted_mw(card), enforced_mw());
+}
+
+Span Span::at(std::int64_t time_ns, const Card& card) const {
   Span then = *this;
   const std::int64_t passed_ns = time_ns - start_ns;
+  const std::int64_t passed_high_ns = high_ns(card, time_ns) - high_ns(card, start_ns);
+  const std::int64_t passed_low_ns = passed_ns - passed_high_ns;
   then.start_ns = time_ns;
-  then.energy_mj += draw_mw() * (static_cast<double>(passed_ns) / kNsPerSecond);
-  then.capped_ns += is_capped() ? passed_ns : 0;
+  then.energy_mj +=
+      (std::min(demand_mw, enforced_mw()) * static_cast<double>(passed_high_ns) +
+       std::min(card.swing_low_mw, enforced_mw()) * static_cast<double>(passed_low_ns)) /
+      kNsPerSecond;
+  then.capped_ns += demand_mw > enforced_mw() ? passed_high_ns : 0;
+  then.capped_ns += card.swing_low_mw > enforced_mw() ? passed_low_ns : 0;
   then.sw_thermal_ns += (extra_reasons & kReasonSwThermal) != 0 ? passed_ns : 0;
   then.hw_thermal_ns += (extra_reasons & kReasonHwThermal) != 0 ? passed_ns : 0;
   then.brake_ns += (extra_reasons & kReasonBrake) != 0 ? passed_ns : 0;
@@ -108,7 +138,7 @@ void History::apply(const Event& event) {
   if (event.has_effect == 0) {
     return;
   }
-  const Span before = spans_.back().at(event.time_ns);
+  const Span before = spans_.back().at(event.time_ns, *card_);
   Span now = before;
   switch (event.kind) {
     case EventKind::limit:
@@ -187,7 +217,7 @@ Span History::at(std::int64_t time_ns) const {
   const auto after = std::upper_bound(
       spans_.begin() + 1, spans_.end(), time_ns,
       [](std::int64_t time, const Span& span) { return time < span.start_ns; });
-  return std::prev(after)->at(time_ns);
+  return std::prev(after)->at(time_ns, *card_);
 }
 
 double History::counter_mj(std::int64_t time_ns) const {

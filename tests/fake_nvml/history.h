@@ -28,10 +28,12 @@ struct Span {
   double counter_zero_mj = 0;  ///< ... when energy_mj was this
 
   std::uint32_t enforced_mw() const;
-  std::uint32_t draw_mw() const;
-  bool is_capped() const { return demand_mw > enforced_mw(); }
+  /// What the work wants at start_ns, and what it gets.
+  std::uint32_t wanted_mw(const Card& card) const;
+  std::uint32_t draw_mw(const Card& card) const;
+  bool is_capped(const Card& card) const { return wanted_mw(card) > enforced_mw(); }
   /// This span's state with its sums taken to `time_ns`.
-  Span at(std::int64_t time_ns) const;
+  Span at(std::int64_t time_ns, const Card& card) const;
 };
 
 /// Event reasons that a script can raise.

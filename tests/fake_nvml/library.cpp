@@ -1,6 +1,7 @@
 #include "fake_nvml/library.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -66,6 +67,29 @@ Session::Session(Script script, std::uint32_t generation)
   }
 }
 
+Session::~Session() {
+  if (client_ != 0) {
+    state_.remove_client(client_);
+  }
+}
+
+void Session::begin() {
+  if (script_.unloads_without_clients && state_.was_left()) {
+    for (Locked& locked : histories_) {
+      locked.history.catch_up(state_.now_ns());
+      if (locked.history.at(state_.now_ns()).persistence == 0) {
+        Event reload{};
+        reload.kind = EventKind::reload;
+        reload.source = Source::revert;
+        reload.has_effect = 1;
+        locked.history.append(reload);
+      }
+    }
+  }
+  client_ = getpid();
+  state_.add_client(client_);
+}
+
 Device Session::device(Handle handle) const {
   const std::uintptr_t bits = (std::uintptr_t{generation_} << kGenerationShift) |
                               ((handle.slice ? *handle.slice + 1 : 0) << kSliceShift) |
@@ -119,7 +143,9 @@ Effects Session::effects(const Met& met) const {
 Effects Session::enter(std::optional<std::size_t> card, std::size_t symbol) {
   const std::uint64_t number = state_.count_call(card, symbol);
   const Effects all = effects({card, symbol, std::nullopt, number});
-  const auto own = script_.symbol_us.find(std::string(kSymbols.at(symbol)));
+  const auto own = script_.symbol_us.empty()
+                       ? script_.symbol_us.end()
+                       : script_.symbol_us.find(std::string(kSymbols.at(symbol)));
   spend_us(own != script_.symbol_us.end() ? own->second : script_.call_us,
            script_.call_is_busy);
   raise_if_asked(all.raise_before);
@@ -157,9 +183,11 @@ Return enter_library(std::size_t symbol) {
       return *effects.code;
     }
     const std::lock_guard lock(all.mutex);
-    if (all.inits++ == 0) {
+    if (all.inits == 0) {
+      open->begin();
       all.session = std::move(open);
     }
+    ++all.inits;
     return Return::success;
   } catch (const std::exception& problem) {
     return give_up(problem);
@@ -187,7 +215,11 @@ void raise_if_asked(int signal) {
 }
 
 Return give_up(const std::exception& problem) {
-  std::fputs(fmt::format("fake NVML: {}\n", problem.what()).c_str(), stderr);
+  // Once: a program may go on calling for ever.
+  static std::atomic<bool> was_said = false;
+  if (!was_said.exchange(true)) {
+    std::fputs(fmt::format("fake NVML: {}\n", problem.what()).c_str(), stderr);
+  }
   return Return::unknown;
 }
 

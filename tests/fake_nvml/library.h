@@ -38,6 +38,12 @@ class Session {
  public:
   /// Throws std::runtime_error with one line for a script or state that cannot be used.
   Session(Script script, std::uint32_t generation);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// The first Init has succeeded: this process counts as a client.
+  void begin();
 
   const Script& script() const { return script_; }
   SharedState& state() { return state_; }
@@ -76,6 +82,7 @@ class Session {
   std::uint32_t generation_;
   SharedState state_;
   std::deque<Locked> histories_;
+  std::int32_t client_ = 0;
 };
 
 /// The session of this process, or null before Init and after the last Shutdown.

@@ -19,88 +19,6 @@ struct nlohmann::adl_serializer<std::optional<T>> {
 
 namespace halfwatt::fake_nvml {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
-    Process, pid, bytes, kind, sm_percent, memory_percent)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
-    Happening, at_s, limit_mw, demand_mw, cap_mw, persistence, extra_reasons, energy, reload)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Card,
-                                                name,
-                                                uuid,
-                                                serial,
-                                                vbios,
-                                                pci_bus_id,
-                                                pci_device_id,
-                                                minor_number,
-                                                architecture,
-                                                compute_major,
-                                                compute_minor,
-                                                min_mw,
-                                                max_mw,
-                                                default_mw,
-                                                found_mw,
-                                                cap_mw,
-                                                limit_step_mw,
-                                                persistence,
-                                                demand_mw,
-                                                idle_below_mw,
-                                                power_period_ms,
-                                                power_window_ms,
-                                                average_ms,
-                                                power_usage_is_average,
-                                                energy_tick_ms,
-                                                energy_quantum_mj,
-                                                energy_start_mj,
-                                                energy_scale,
-                                                max_sm_mhz,
-                                                idle_sm_mhz,
-                                                memory_mhz,
-                                                ambient_c,
-                                                kelvin_per_watt,
-                                                slowdown_c,
-                                                fans,
-                                                memory_bytes,
-                                                memory_used_bytes,
-                                                memory_reserved_bytes,
-                                                pcie_generation,
-                                                pcie_width,
-                                                pcie_bytes_per_s,
-                                                recovery_action,
-                                                ecc,
-                                                mig_enabled,
-                                                mig_slices,
-                                                process_records_535,
-                                                processes,
-                                                no_fields,
-                                                happenings)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Fault,
-                                                symbol,
-                                                card,
-                                                field,
-                                                from_s,
-                                                until_s,
-                                                from_call,
-                                                until_call,
-                                                armed,
-                                                code,
-                                                block_s,
-                                                ignore,
-                                                revert_after_s,
-                                                set_instead_mw,
-                                                raise_before,
-                                                raise_after)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Script,
-                                                state,
-                                                cards,
-                                                faults,
-                                                anyone_may_set,
-                                                virtual_clock,
-                                                call_us,
-                                                call_is_busy,
-                                                symbol_us,
-                                                driver_version,
-                                                nvml_version,
-                                                cuda_version)
-
 namespace {
 
 /// A misspelt key would silently be a default: everything given has to be known.
@@ -135,6 +53,30 @@ void complete(Card& card, std::size_t index) {
 }
 
 }  // namespace
+
+// By hand, since one line for each key would be long.
+// clang-format off
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
+    Process, pid, bytes, kind, sm_percent, memory_percent)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
+    Happening, at_s, limit_mw, demand_mw, cap_mw, persistence, extra_reasons, energy, reload)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
+    Card, name, uuid, serial, vbios, pci_bus_id, pci_device_id, minor_number, architecture,
+    compute_major, compute_minor, min_mw, max_mw, default_mw, found_mw, cap_mw, limit_step_mw,
+    persistence, demand_mw, swing_ms, swing_low_mw, swing_high_share, idle_below_mw,
+    power_period_ms, power_window_ms, power_delay_ms, average_ms, power_usage_is_average,
+    energy_tick_ms, energy_quantum_mj, energy_start_mj, energy_scale, no_energy_counter,
+    max_sm_mhz, idle_sm_mhz, memory_mhz, ambient_c, kelvin_per_watt, slowdown_c, fans,
+    memory_bytes, memory_used_bytes, memory_reserved_bytes, pcie_generation, pcie_width,
+    pcie_bytes_per_s, recovery_action, nvlinks, ecc, mig_enabled, mig_slices,
+    process_records_535, processes, no_fields, no_fields_from, happenings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
+    Fault, symbol, card, field, from_s, until_s, from_call, until_call, armed, code, block_s,
+    ignore, revert_after_s, set_instead_mw, raise_before, raise_after)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
+    Script, state, cards, faults, anyone_may_set, root_may_set, unloads_without_clients,
+    virtual_clock, call_us, call_is_busy, symbol_us, driver_version, nvml_version, cuda_version)
+// clang-format on
 
 Script completed(Script script, const std::string& path) {
   if (script.state.empty()) {

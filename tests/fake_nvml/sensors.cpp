@@ -22,7 +22,7 @@ double mean_mw(Call& call, std::int64_t end_ns, std::int64_t window_ns) {
 
 std::int64_t last_update_ns(const Call& call) {
   const std::int64_t period_ns = std::max(call.card().power_period_ms, 1U) * kMs;
-  return call.now_ns - call.now_ns % period_ns;
+  return call.now_ns - call.now_ns % period_ns - call.card().power_delay_ms * kMs;
 }
 
 }  // namespace
@@ -39,7 +39,9 @@ std::uint32_t average_mw(Call& call) {
       std::lround(mean_mw(call, last_update_ns(call), window_ns)));
 }
 
-bool is_idle(Call& call) { return call.now().demand_mw < call.card().idle_below_mw; }
+bool is_idle(Call& call) {
+  return call.now().wanted_mw(call.card()) < call.card().idle_below_mw;
+}
 
 std::uint32_t sm_mhz(Call& call) {
   if (is_idle(call)) {
@@ -47,7 +49,8 @@ std::uint32_t sm_mhz(Call& call) {
   }
   // Power grows with about the third power of the clock.
   const Span now = call.now();
-  const double share = std::cbrt(static_cast<double>(now.draw_mw()) / now.demand_mw);
+  const double share =
+      std::cbrt(static_cast<double>(now.draw_mw(call.card())) / now.wanted_mw(call.card()));
   const double mhz = std::floor(call.card().max_sm_mhz * share / kClockStepMhz) * kClockStepMhz;
   return static_cast<std::uint32_t>(mhz);
 }
@@ -61,7 +64,7 @@ std::int32_t temperature_c(Call& call) {
 std::uint64_t event_reasons(Call& call) {
   const Span now = call.now();
   return now.extra_reasons | (is_idle(call) ? kReasonIdle : 0) |
-         (now.is_capped() ? kReasonPowerCap : 0);
+         (now.is_capped(call.card()) ? kReasonPowerCap : 0);
 }
 
 std::uint64_t pcie_bytes(Call& call) {

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <stdexcept>
@@ -18,9 +20,11 @@ namespace halfwatt::fake_nvml {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x68770003;     // our own; the last digits count the layouts
+constexpr std::uint64_t kMagic = 0x68770004;     // our own; the last digits count the layouts
 constexpr std::size_t kHistoryEvents = 1 << 16;  // pages that nobody touches take no disk
 constexpr std::size_t kMostProcesses = 64;
+constexpr std::size_t kProcessLists = 32;
+constexpr std::size_t kMostClients = 256;
 
 struct ProcessList {
   std::uint32_t count;
@@ -28,9 +32,9 @@ struct ProcessList {
 };
 
 struct SharedCard {
-  /// Two lists: the writer fills the one that nobody reads and then names it.
+  /// The writer fills a list that nobody has read for long and then names it.
   std::atomic<std::uint32_t> current_list;
-  std::array<ProcessList, 2> lists;
+  std::array<ProcessList, kProcessLists> lists;
   std::atomic<std::uint32_t> used_events;  ///< places given out, published or not
   std::array<std::atomic<std::uint32_t>, kHistoryEvents> slots;  ///< place + 1; 0: free
   std::array<Event, kHistoryEvents> events;
@@ -73,6 +77,8 @@ struct Layout {
   std::uint64_t is_virtual;
   std::atomic<std::int64_t> virtual_ns;
   std::atomic<std::uint64_t> armed;
+  std::array<std::atomic<std::int32_t>, kMostClients> clients;  ///< process ids; 0: free
+  std::atomic<std::uint64_t> had_clients;
   std::array<std::atomic<std::uint64_t>, kSymbols.size()> system_calls;
 
   // Behind it, one of each for every card.
@@ -233,6 +239,35 @@ bool SharedState::publish(std::size_t card, std::size_t slot, const Event& event
                                                          std::memory_order_acq_rel);
 }
 
+bool SharedState::was_left() const {
+  return layout_->had_clients.load() != 0 &&
+         std::none_of(layout_->clients.begin(), layout_->clients.end(), [](const auto& client) {
+           const std::int32_t pid = client.load();
+           return pid != 0 && (kill(pid, 0) == 0 || errno == EPERM);
+         });
+}
+
+void SharedState::add_client(std::int32_t pid) {
+  layout_->had_clients = 1;
+  for (std::atomic<std::int32_t>& client : layout_->clients) {
+    std::int32_t holder = client.load();
+    const bool is_free = holder == 0 || (kill(holder, 0) != 0 && errno == ESRCH);
+    if (is_free && client.compare_exchange_strong(holder, pid)) {
+      return;
+    }
+  }
+  throw std::runtime_error("more processes than the fake can hold");
+}
+
+void SharedState::remove_client(std::int32_t pid) {
+  for (std::atomic<std::int32_t>& client : layout_->clients) {
+    std::int32_t holder = pid;
+    if (client.compare_exchange_strong(holder, 0)) {
+      return;
+    }
+  }
+}
+
 std::vector<SharedProcess> SharedState::processes(std::size_t card) const {
   const SharedCard& shared_card = layout_->at(card).card;
   const ProcessList& list = shared_card.lists[shared_card.current_list.load()];
@@ -241,7 +276,7 @@ std::vector<SharedProcess> SharedState::processes(std::size_t card) const {
 
 void SharedState::set_processes(std::size_t card, std::span<const SharedProcess> processes) {
   SharedCard& shared_card = layout_->at(card).card;
-  const std::uint32_t other = 1 - shared_card.current_list.load();
+  const std::uint32_t other = (shared_card.current_list.load() + 1) % kProcessLists;
   ProcessList& list = shared_card.lists[other];
   list.count = 0;
   for (const SharedProcess& process : processes) {

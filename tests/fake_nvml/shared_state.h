@@ -92,6 +92,11 @@ class SharedState {
   /// std::runtime_error when the history is full.
   bool publish(std::size_t card, std::size_t slot, const Event& event);
 
+  /// Whether processes have had the library open and none of them lives and has it still.
+  bool was_left() const;
+  void add_client(std::int32_t pid);
+  void remove_client(std::int32_t pid);
+
   std::vector<SharedProcess> processes(std::size_t card) const;
   /// For one writer only. At most 64.
   void set_processes(std::size_t card, std::span<const SharedProcess> processes);
