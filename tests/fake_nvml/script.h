@@ -13,26 +13,22 @@ namespace halfwatt::fake_nvml {
 /// A process that the card reports. Nonsense is allowed: that is what some drivers report.
 struct Process {
   std::uint32_t pid = 0;
-  std::optional<std::uint64_t> bytes = std::nullopt;  ///< absent: reported as ~0, "unknown"
-  std::uint32_t kind = 0;                             ///< 0 compute, 1 graphics, 2 MPS
+  std::optional<std::uint64_t> bytes = {};  ///< absent: reported as ~0, "unknown"
+  std::uint32_t kind = 0;                   ///< 0 compute, 1 graphics, 2 MPS
   std::uint32_t sm_percent = 0;
   std::uint32_t memory_percent = 0;
 };
 
 /// Something that happens to a card from outside, at a time or when a test says so.
 struct Happening {
-  double at_s = 0;  ///< since the state began; only in scripts
-  std::optional<std::uint32_t> limit_mw = std::nullopt;  ///< somebody else sets the limit
-  std::optional<std::uint32_t> demand_mw =
-      std::nullopt;  ///< what the work would draw without a limit
-  std::optional<std::uint32_t> cap_mw =
-      std::nullopt;  ///< enforced below the requested limit; 0: none
-  std::optional<std::uint32_t> persistence = std::nullopt;  ///< 0 or 1
-  std::optional<std::uint32_t> extra_reasons =
-      std::nullopt;  ///< event reasons beside idle and power cap
-  std::optional<std::string> energy =
-      std::nullopt;                           ///< the counter: "stuck", "runs" or "reset"
-  std::optional<bool> reload = std::nullopt;  ///< the driver: limit to default, counter to 0
+  double at_s = 0;                              ///< since the state began; only in scripts
+  std::optional<std::uint32_t> limit_mw = {};   ///< somebody else sets the limit
+  std::optional<std::uint32_t> demand_mw = {};  ///< what the work would draw without a limit
+  std::optional<std::uint32_t> cap_mw = {};     ///< enforced below the requested limit; 0: none
+  std::optional<std::uint32_t> persistence = {};    ///< 0 or 1
+  std::optional<std::uint32_t> extra_reasons = {};  ///< event reasons beside idle and power cap
+  std::optional<std::string> energy = {};           ///< the counter: "stuck", "runs" or "reset"
+  std::optional<bool> reload = {};  ///< the driver: limit to default, counter to 0
 };
 
 /// One card. The defaults resemble an RTX 3090 under load.
@@ -43,7 +39,7 @@ struct Card {
   std::string vbios = "94.02.42.00.00";
   std::string pci_bus_id = {};  ///< absent: made from the index
   std::uint32_t pci_device_id = 0x220410de;
-  std::optional<std::uint32_t> minor_number = std::nullopt;  ///< absent: the index
+  std::optional<std::uint32_t> minor_number = {};  ///< absent: the index
   std::uint32_t architecture = 7;
   int compute_major = 8;
   int compute_minor = 6;
@@ -52,7 +48,7 @@ struct Card {
   std::uint32_t max_mw = 390'000;
   std::uint32_t default_mw = 350'000;
   std::optional<std::uint32_t> found_mw =
-      std::nullopt;                 ///< the limit before anybody came; absent: default
+      {};                           ///< the limit before anybody came; absent: default
   std::uint32_t cap_mw = 0;         ///< enforced below the requested limit; 0: none
   std::uint32_t limit_step_mw = 1;  ///< a set value is rounded down to this
   bool persistence = true;
@@ -94,29 +90,28 @@ struct Card {
   std::uint32_t mig_slices = 0;
   bool process_records_535 = false;  ///< 32 bytes where the third version has 24
   std::vector<Process> processes = {};
-  std::vector<std::uint32_t> no_fields = {};  ///< field ids this card does not know
-  std::optional<std::uint32_t> no_fields_from = std::nullopt;  ///< nor any from this id on
-  std::vector<Happening> happenings = {};                      ///< in the order of their times
+  std::vector<std::uint32_t> no_fields = {};         ///< field ids this card does not know
+  std::optional<std::uint32_t> no_fields_from = {};  ///< nor any from this id on
+  std::vector<Happening> happenings = {};            ///< in the order of their times
 };
 
 /// A misfortune: which calls it meets, and what it does to them.
 struct Fault {
-  std::string symbol = "*";  ///< a name; a `*` at the end stands for any rest
-  std::optional<std::uint32_t> card = std::nullopt;  ///< absent: every card
-  std::optional<std::uint32_t> field =
-      std::nullopt;                             ///< this id of nvmlDeviceGetFieldValues alone
-  std::optional<double> from_s = std::nullopt;  ///< since the state began
-  std::optional<double> until_s = std::nullopt;
-  std::optional<std::uint64_t> from_call =
-      std::nullopt;  ///< counted from 1 by card and symbol, all processes
-  std::optional<std::uint64_t> until_call = std::nullopt;
+  std::string symbol = "*";                 ///< a name; a `*` at the end stands for any rest
+  std::optional<std::uint32_t> card = {};   ///< absent: every card
+  std::optional<std::uint32_t> field = {};  ///< this id of nvmlDeviceGetFieldValues alone
+  std::optional<double> from_s = {};        ///< since the state began
+  std::optional<double> until_s = {};
+  /// Calls are counted from 1 by card and symbol, over all processes.
+  std::optional<std::uint64_t> from_call = {};
+  std::optional<std::uint64_t> until_call = {};
   bool armed = true;  ///< false: waits for FakeNvml::arm
 
-  std::optional<std::uint32_t> code = std::nullopt;  ///< nvmlReturn_t instead of an answer
+  std::optional<std::uint32_t> code = {};            ///< nvmlReturn_t instead of an answer
   double block_s = 0;                                ///< before the answer
   bool ignore = false;                               ///< a set answers success and does nothing
-  std::optional<double> revert_after_s = std::nullopt;  ///< a set is undone by the driver
-  std::optional<std::uint32_t> set_instead_mw = std::nullopt;  ///< a set puts this in place
+  std::optional<double> revert_after_s = {};         ///< a set is undone by the driver
+  std::optional<std::uint32_t> set_instead_mw = {};  ///< a set puts this in place
   int raise_before = 0;  ///< signal to the calling process before the call has any effect
   int raise_after = 0;   ///< ... after it had
 };
