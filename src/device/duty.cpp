@@ -35,14 +35,18 @@ Result<LimitFile> DutyCard::open_limit(const std::filesystem::path& path,
 }
 
 DutyCard::DutyCard(DeviceId id, DutyModel model, LimitFile limit, const Clock& clock)
-    : info_{std::move(id),     "simulated card that slows real processes",
-            limit.range(),     model.energy_tick,
-            std::optional(0.), true},
-      model_(model),
+    : model_(model),
       limit_(std::move(limit)),
       clock_(&clock),
       since_(clock.now()),
       temperature_(model.ambient) {
+  info_.id = std::move(id);
+  info_.name = "simulated card that slows real processes";
+  info_.limits = limit_.range();
+  info_.energy_tick = model.energy_tick;
+  info_.energy_error = 0;
+  info_.energy_method = EnergyMethod::counter;
+  info_.simulated = true;
   // The thread gets no signals: they are for the one that cleans up.
   sigset_t all;
   sigset_t before;

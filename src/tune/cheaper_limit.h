@@ -16,10 +16,9 @@ enum class Thrift {
 };
 
 /// The next limit in a search for the least energy, or nullopt where it is found: further down
-/// while the lowest measured limit is the cheapest; then the lowest point of the parabola
-/// through the cheapest and its neighbours, the golden section of a wide gap that may hide a
-/// lower one, and at last the unmeasured neighbours themselves. Rests on energy having one
-/// minimum. `curve`: not empty, its noise known. `tried`: limits that were asked for already.
+/// while the lowest measured limit is the cheapest; then wherever between the cheapest and its
+/// neighbours convexity leaves room for something cheaper. Rests on energy having one minimum.
+/// `curve`: not empty, its noise known. `tried`: limits that were asked for already.
 std::optional<double> cheaper_limit(const Curve& curve,
                                     const LimitSpace& space,
                                     const std::set<double>& tried,

@@ -34,7 +34,6 @@ class Shares {
   double log_share(std::size_t i) const { return log_shares_[i]; }
   /// The same anywhere, with its uncertainty; only with a fit.
   Estimate log_share_at(double x) const;
-  bool smoothed() const { return fit_.has_value(); }
 
   /// `step`: between the limits that were open to choice; an answer is then resolvable if, at
   /// 95 %, it is off by one step at most. Without it the measured limits are the choice.
