@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tune/scripted_series.h"
 
 namespace halfwatt {
@@ -58,10 +60,10 @@ TEST(Shares, finds_none_where_not_even_the_highest_limit_reaches_it) {
 
 TEST(Shares, smooths_only_where_repeats_tell_the_noise) {
   const Curve once = build_curve(scripted_series({{300, 11}, {400, 10}}), Reference::top);
-  EXPECT_FALSE(Shares(once).smoothed());
-  const Curve repeated =
-      build_curve(scripted_series({{300, 11}, {400, 10}, {400, 10.02}}), Reference::top);
-  EXPECT_TRUE(Shares(repeated).smoothed());
+  EXPECT_DOUBLE_EQ(Shares(once).log_share(0), std::log(once.share(0)));
+  const Curve repeated = build_curve(
+      scripted_series({{300, 11}, {350, 10.6}, {400, 10}, {400, 10.02}}), Reference::top);
+  EXPECT_NE(Shares(repeated).log_share(0), std::log(repeated.share(0)));
 }
 
 TEST(Shares, states_an_interval_that_widens_with_the_noise) {
