@@ -91,11 +91,13 @@ Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
   if (job.devices.cards.size() > 1) {
     return bad_input("--device: this version tunes one card at a time; needed one");
   }
-  Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, job.devices);
-  if (!guardian) {
-    return guardian.error();
+  if (!invocation.has("--measure-only")) {
+    Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, job.devices);
+    if (!guardian) {
+      return guardian.error();
+    }
+    job.guardian = std::move(*guardian);
   }
-  job.guardian = std::move(*guardian);
   if (job.devices.list) {
     Result<std::unique_ptr<Device>> card =
         job.devices.list->open(job.devices.ids.front(), job.clock);

@@ -84,16 +84,45 @@ Result<void> open_command(const Invocation& invocation, Job& job) {
   return {};
 }
 
-// The limits that may be set: what the card takes, and of a real one no more than was found.
-LimitRange range_of(Job& job) {
-  if (job.command) {
-    return {job.command->guardian->bottom(), job.command->guardian->top(), {}};
+// The limit in force, which --measure-only leaves alone.
+Result<Watts> limit_in_force(Job& job) {
+  const Result<Sample> sample = job.device().read();
+  if (!sample) {
+    return sample.error();
   }
-  return *job.simulation->card.info().limits;
+  for (const SignalId id : {SignalId::enforced_limit, SignalId::requested_limit}) {
+    if (const auto& watts = (*sample)[id]) {
+      return Watts(*watts);
+    }
+  }
+  return Error{ErrorKind::device,
+               fmt::format("{}: it does not tell its power limit, under which the figures are "
+                           "noted",
+                           job.device().info().name)};
+}
+
+// The limits that may be set: what the card takes, and of a real one no more than was found.
+Result<LimitRange> range_of(Job& job) {
+  if (job.simulation) {
+    return *job.simulation->card.info().limits;
+  }
+  if (job.command->guardian) {
+    return LimitRange{job.command->guardian->bottom(), job.command->guardian->top(), {}};
+  }
+  const Result<Watts> limit = limit_in_force(job);
+  return limit ? Result<LimitRange>(LimitRange{*limit, *limit, {}}) : limit.error();
 }
 
 Result<Job> with_space(const Invocation& invocation, Job job) {
-  const LimitRange limits = range_of(job);
+  const Result<LimitRange> range = range_of(job);
+  if (!range) {
+    return range.error();
+  }
+  const LimitRange limits = *range;
+  if (limits.min == limits.max) {
+    job.space = {power_limit_knob(), limits.min.value(), limits.max.value(), kUsualStep};
+    return Result<Job>(std::move(job));
+  }
   constexpr double kFinestStep = 1;
   const Result<double> step =
       invocation.number("--step", kUsualStep, kFinestStep, (limits.max - limits.min).value());
@@ -108,6 +137,9 @@ Result<Job> read_job(const Invocation& invocation) {
   if (const Result<void> fine = check_output(invocation); !fine) {
     return fine.error();
   }
+  if (invocation.has("--measure-only") && invocation.command().empty()) {
+    return bad_input("--measure-only: nothing to measure; needed a command behind --");
+  }
   Job job;
   Result<AnalysisOptions> asked = read_analysis_options(invocation, {});
   if (!asked) {
@@ -121,6 +153,7 @@ Result<Job> read_job(const Invocation& invocation) {
   }
   return with_space(invocation, std::move(job));
 }
+
 RecordHeader header_of(Job& job, const Invocation& invocation) {
   const DeviceInfo& device = job.device().info();
   const WorkloadInfo& workload = job.workload().info();
@@ -213,13 +246,24 @@ Result<void> measure(Job& job, const Search& search, RecordFile& file) {
   return tuner.run(search, file.measured, tell);
 }
 
-Result<void> run_search(const Invocation& invocation, Job& job, const Search& search) {
+// Asks `of_each` for the limits of every combination of the command's knobs, if it has any.
+GridSearch for_each_combination(const Job& job, std::unique_ptr<Search> of_each) {
+  std::vector<GridAxis> axes;
   if (job.command) {
-    std::size_t starts = 1;
     for (const KnobValues& each : job.command->knobs) {
-      starts *= each.values.size();
+      axes.push_back({each.knob, each.values});
     }
-    const std::string plan = command_job_plan(invocation, search.expected_windows(), starts);
+  }
+  return {std::move(axes), std::move(of_each)};
+}
+
+Result<void> run_search(const Invocation& invocation,
+                        Job& job,
+                        std::unique_ptr<Search> of_each) {
+  const GridSearch search = for_each_combination(job, std::move(of_each));
+  if (job.command) {
+    const std::string plan =
+        command_job_plan(invocation, search.expected_windows(), search.combinations());
     if (invocation.has("--dry-run")) {
       return print(plan + "\n");
     }
@@ -277,13 +321,33 @@ Result<double> reference_of(Job& job) {
       text(job.asked.reference)));
 }
 
+Result<double> read_repeats(const Invocation& invocation, double otherwise) {
+  constexpr double kMostRepeats = 1000;
+  return invocation.whole("--repeats", otherwise, 1, kMostRepeats);
+}
+
+// --measure-only: the limit is left as it was found.
+Result<void> run_at_one_limit(const Invocation& invocation, Job& job) {
+  constexpr double kUsualRepeats = 3;
+  const Result<double> repeats = read_repeats(invocation, kUsualRepeats);
+  if (!repeats) {
+    return repeats.error();
+  }
+  if (invocation.has("--limits")) {
+    return bad_input("--limits with --measure-only, which leaves the limit alone; needed one");
+  }
+  return run_search(invocation, job,
+                    std::make_unique<ListSearch>(job.space.knob, std::vector{job.space.max},
+                                                 static_cast<int>(*repeats), false));
+}
+
 Result<void> run_tune(const Invocation& invocation) {
   Result<Job> job = read_job(invocation);
   if (!job) {
     return job.error();
   }
-  if (job->command && !job->command->knobs.empty()) {
-    return bad_input("tune --knob: tune looks for limits alone; needed sweep for knobs");
+  if (invocation.has("--measure-only")) {
+    return run_at_one_limit(invocation, *job);
   }
   SearchBudget budget;
   constexpr double kFewest = 4;
@@ -298,10 +362,11 @@ Result<void> run_tune(const Invocation& invocation) {
   if (!reference) {
     return reference.error();
   }
-  const ReferencedSearch search(
-      job->space.knob, *reference,
-      std::make_unique<LimitSearch>(job->space, *reference, job->asked.keep_percent, budget));
-  return run_search(invocation, *job, search);
+  return run_search(invocation, *job,
+                    std::make_unique<ReferencedSearch>(
+                        job->space.knob, *reference,
+                        std::make_unique<LimitSearch>(job->space, *reference,
+                                                      job->asked.keep_percent, budget)));
 }
 
 // "150:480:10", or "200,250,300"; all limits of the card in steps if nothing is said.
@@ -358,12 +423,14 @@ Result<void> run_sweep(const Invocation& invocation) {
   if (!job) {
     return job.error();
   }
+  if (invocation.has("--measure-only")) {
+    return run_at_one_limit(invocation, *job);
+  }
   Result<std::vector<double>> limits = read_limits(invocation, job->space);
   if (!limits) {
     return limits.error();
   }
-  constexpr double kMostRepeats = 1000;
-  const Result<double> repeats = invocation.whole("--repeats", 1, 1, kMostRepeats);
+  const Result<double> repeats = read_repeats(invocation, 1);
   if (!repeats) {
     return repeats.error();
   }
@@ -380,21 +447,12 @@ Result<void> run_sweep(const Invocation& invocation) {
   // Every limit of the list is a choice of the user's: no step between them is open.
   job->space.knob = power_limit_knob();
   const double top = *std::max_element(inside.begin(), inside.end());
-  if (job->command && !job->command->knobs.empty()) {
-    std::vector<GridAxis> axes;
-    for (const KnobValues& each : job->command->knobs) {
-      axes.push_back({each.knob, each.values});
-    }
-    return run_search(
-        invocation, *job,
-        GridSearch(std::move(axes), std::move(inside), static_cast<int>(*repeats)));
+  std::unique_ptr<Search> search = std::make_unique<ListSearch>(
+      job->space.knob, std::move(inside), static_cast<int>(*repeats), order == "interleaved");
+  if (order == "interleaved") {
+    search = std::make_unique<ReferencedSearch>(job->space.knob, top, std::move(search));
   }
-  auto list = std::make_unique<ListSearch>(job->space.knob, std::move(inside),
-                                           static_cast<int>(*repeats), order == "interleaved");
-  if (order != "interleaved") {
-    return run_search(invocation, *job, *list);
-  }
-  return run_search(invocation, *job, ReferencedSearch(job->space.knob, top, std::move(list)));
+  return run_search(invocation, *job, std::move(search));
 }
 
 std::vector<Option> common_options() {
@@ -407,6 +465,8 @@ std::vector<Option> common_options() {
       {"--step", "WATTS", "step of the limits; default 10"},
       {"--record", "FILE.jsonl", "write every window here as it ends (docs/record.md)"},
       {"--resume", "", "go on with the record if it exists"},
+      {"--measure-only", "",
+       "measure a command at the limit that is in force and write none; needs no privilege"},
   };
   for (const auto& more :
        {share_options(), output_options(), simulation_options(), command_job_options()}) {

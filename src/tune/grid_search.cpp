@@ -21,8 +21,8 @@ bool is_of(const Setting& combination, const Setting& setting) {
 
 }  // namespace
 
-GridSearch::GridSearch(std::vector<GridAxis> axes, std::vector<double> limits, int repeats)
-    : combinations_{Setting{}}, limits_(std::move(limits)), repeats_(repeats) {
+GridSearch::GridSearch(std::vector<GridAxis> axes, std::unique_ptr<Search> of_each)
+    : combinations_{Setting{}}, of_each_(std::move(of_each)) {
   for (const GridAxis& axis : axes) {
     std::vector<Setting> longer;
     for (const Setting& each : combinations_) {
@@ -32,7 +32,6 @@ GridSearch::GridSearch(std::vector<GridAxis> axes, std::vector<double> limits, i
     }
     combinations_ = std::move(longer);
   }
-  std::sort(limits_.rbegin(), limits_.rend());
 }
 
 std::optional<Setting> GridSearch::next(std::span<const Measurement> measured) const {
@@ -59,30 +58,19 @@ std::optional<Setting> GridSearch::next_of(const Setting& combination,
   if (!fits) {
     return std::nullopt;
   }
-  if (limits_.empty()) {
-    const auto done = std::count_if(own.begin(), own.end(),
-                                    [](const Measurement& each) { return each.settled(); });
-    return done < repeats_ ? std::optional(combination) : std::nullopt;
+  const std::optional<Setting> wanted = of_each_->next(own);
+  if (!wanted) {
+    return std::nullopt;
   }
-  const Knob limit = power_limit_knob();
-  const ReferencedSearch limits(
-      limit, limits_.front(),
-      std::make_unique<ListSearch>(limit, limits_, repeats_, /*interleaved=*/true));
-  const std::optional<Setting> wanted = limits.next(own);
-  return wanted ? std::optional(with(combination, limit.name, *wanted->number(limit.name)))
-                : std::nullopt;
+  Setting whole = combination;
+  for (const auto& [knob, value] : wanted->values()) {
+    whole.set(knob, value);
+  }
+  return whole;
 }
 
 int GridSearch::expected_windows() const {
-  const int combinations = static_cast<int>(combinations_.size());
-  if (limits_.empty()) {
-    return combinations * repeats_;
-  }
-  const Knob limit = power_limit_knob();
-  return combinations *
-         ReferencedSearch(limit, limits_.front(),
-                          std::make_unique<ListSearch>(limit, limits_, repeats_, true))
-             .expected_windows();
+  return static_cast<int>(combinations_.size()) * of_each_->expected_windows();
 }
 
 }  // namespace halfwatt

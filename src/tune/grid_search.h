@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,14 @@ struct GridAxis {
   std::vector<KnobValue> values;
 };
 
-/// Every combination of the values of several knobs with every power limit. Restarts are few:
-/// all limits of one combination are measured before the next one begins, in interleaved order
-/// with the highest first, as every fifth window, and last, so that drift shows within each
-/// combination. A combination that does not fit is left after its first window.
+/// Every combination of the values of several knobs, and within each a search of its own, such
+/// as one over power limits. Restarts are few: a combination is finished before the next one
+/// begins. One that does not fit is left after its first window.
 class GridSearch final : public Search {
  public:
-  /// `limits` may be empty, where the power limit is left alone: then every combination is
-  /// measured `repeats` times. No axis is empty.
-  GridSearch(std::vector<GridAxis> axes, std::vector<double> limits, int repeats);
+  /// `of_each`: sees the windows of one combination only. No axis is empty; without axes there
+  /// is one combination.
+  GridSearch(std::vector<GridAxis> axes, std::unique_ptr<Search> of_each);
   std::optional<Setting> next(std::span<const Measurement> measured) const override;
   int expected_windows() const override;
   /// How often the workload is started.
@@ -32,8 +32,7 @@ class GridSearch final : public Search {
                                  std::span<const Measurement> measured) const;
 
   std::vector<Setting> combinations_;
-  std::vector<double> limits_;
-  int repeats_;
+  std::unique_ptr<Search> of_each_;
 };
 
 }  // namespace halfwatt
