@@ -3,11 +3,15 @@
 // half a percent of one core.
 //
 // bench_sampler [SECONDS]: 10 each by default; for the real figure give it a quiet machine.
+// bench_sampler --real [SECONDS]: the same on the cards of this machine, which it only reads.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
 
 #include "device/nvml_card.h"
 #include "device/sampler.h"
@@ -34,21 +38,30 @@ struct Cost {
   std::size_t energies = 0;  ///< readings of one card's counter
 };
 
-Result<Cost> measure(fake_nvml::Script script, Seconds duration) {
-  FakeNvml nvml(std::move(script));
-  nvml.enter_environment();
-  const auto library = NvmlLibrary::open(FakeNvml::library());
+using Cards = std::vector<std::unique_ptr<Device>>;
+
+Result<Cards> open_all(const std::string& path) {
+  const auto library = NvmlLibrary::open(path);
   if (!library) {
     return library.error();
   }
-  std::vector<std::unique_ptr<Device>> cards;
-  for (std::size_t i = 0; i < kCards; ++i) {
-    auto card = NvmlCard::open(*library, nvml.card(i).uuid);
+  const Result<std::vector<NvmlEntry>> entries = (*library)->cards();
+  if (!entries) {
+    return entries.error();
+  }
+  Cards cards;
+  for (const NvmlEntry& each : *entries) {
+    auto card = NvmlCard::open(*library, each.uuid);
     if (!card) {
       return card.error();
     }
     cards.push_back(std::move(*card));
   }
+  return Result<Cards>(std::move(cards));
+}
+
+Cost measure(Cards cards, Seconds duration) {
+  const std::size_t last = cards.size() - 1;
   SteadyClock clock;
   SamplingRules rules;
   rules.kept = static_cast<std::size_t>(duration.value() * 20) + 100;
@@ -61,11 +74,50 @@ Result<Cost> measure(fake_nvml::Script script, Seconds duration) {
   const Seconds elapsed = clock.now() - begun;
   Cost cost;
   cost.percent = used / elapsed.value() * 100;
-  for (const StampedSample& each : sampler.since(kCards - 1, begun)) {
+  for (const StampedSample& each : sampler.since(last, begun)) {
     cost.samples_per_s += 1 / elapsed.value();
     cost.energies += each.sample[SignalId::energy] ? 1 : 0;
   }
   return cost;
+}
+
+void print_cost(std::size_t cards, const char* name, const Cost& cost) {
+  fmt::print("{} cards, {:<26} {:.3f} % of one core, {:.2f} samples/s, {} energies a card\n",
+             cards, name, cost.percent, cost.samples_per_s, cost.energies);
+}
+
+// Wall and CPU time of one kind of call, medians; some of them apart, as a sampler makes them.
+void time_calls(const char* name, Seconds apart, const std::function<void()>& call) {
+  constexpr int kCalls = 50;
+  SteadyClock clock;
+  std::vector<double> wall;
+  double cpu = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    clock.sleep_until(clock.now() + apart);
+    const double before = cpu_seconds();
+    const Seconds begun = clock.now();
+    call();
+    wall.push_back((clock.now() - begun).value());
+    cpu += cpu_seconds() - before;
+  }
+  std::sort(wall.begin(), wall.end());
+  fmt::print("{:<14} wall median {:8.1f} us, p95 {:8.1f} us; CPU {:8.1f} us a call\n", name,
+             wall[kCalls / 2] * 1e6, wall[kCalls * 95 / 100] * 1e6, cpu / kCalls * 1e6);
+}
+
+int run_real(Seconds duration) {
+  Result<Cards> cards = open_all(NvmlLibrary::usual_path());
+  if (!cards || cards->empty()) {
+    fmt::print(stderr, "{}\n", cards ? "no card here" : cards.error().message);
+    return 1;
+  }
+  Device& card = *cards->front();
+  time_calls("read_quickly", Seconds(0.05), [&card] { (void)card.read_quickly(); });
+  time_calls("read", Seconds(0.05), [&card] { (void)card.read(); });
+  time_calls("energy", Seconds(0.1), [&card] { (void)card.energy(); });
+  const std::size_t count = cards->size();
+  print_cost(count, "as they are", measure(std::move(*cards), duration));
+  return 0;
 }
 
 int run(Seconds duration) {
@@ -79,14 +131,16 @@ int run(Seconds duration) {
   bool kept = true;
   for (const auto& [name, script] :
        {std::pair{"10 us a call, busy", quick}, {"and 4 ms an energy call", slow}}) {
-    const Result<Cost> cost = measure(script, duration);
-    if (!cost) {
-      fmt::print(stderr, "{}\n", cost.error().message);
+    FakeNvml nvml(script);
+    nvml.enter_environment();
+    Result<Cards> cards = open_all(FakeNvml::library());
+    if (!cards) {
+      fmt::print(stderr, "{}\n", cards.error().message);
       return 1;
     }
-    fmt::print("{} cards, {:<26} {:.3f} % of one core, {:.2f} samples/s, {} energies a card\n",
-               kCards, name, cost->percent, cost->samples_per_s, cost->energies);
-    kept = kept && cost->percent < kMostPercent;
+    const Cost cost = measure(std::move(*cards), duration);
+    print_cost(kCards, name, cost);
+    kept = kept && cost.percent < kMostPercent;
   }
   fmt::print("needed: below {} % of one core: {}\n", kMostPercent, kept ? "kept" : "missed");
   return kept ? 0 : 1;
@@ -96,6 +150,8 @@ int run(Seconds duration) {
 }  // namespace halfwatt
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
-  return halfwatt::run(halfwatt::Seconds(seconds));
+  const bool real = argc > 1 && std::strcmp(argv[1], "--real") == 0;
+  const int at = real ? 2 : 1;
+  const halfwatt::Seconds duration(argc > at ? std::atof(argv[at]) : 10);
+  return real ? halfwatt::run_real(duration) : halfwatt::run(duration);
 }
