@@ -26,7 +26,7 @@ NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library,
     : library_(std::move(library)),
       calls_(&library_->calls()),
       handle_(handle),
-      own_([](pid_t pid) { return pid == ::getpid(); }),
+      own_([root](pid_t pid) { return descends_from(root, pid, ::getpid()); }),
       sees_all_processes_(sees_all_processes(root)) {
   info_.id = {DeviceId::Kind::gpu_uuid, uuid};
 }
@@ -93,10 +93,12 @@ void NvmlCard::learn_limits() {
   }
 }
 
-Result<Sample> NvmlCard::read_quickly() {
+Result<Sample> NvmlCard::read_quickly() { return read_power(FieldSet::quick); }
+
+Result<Sample> NvmlCard::read_power(FieldSet set) {
   lost_ = false;
   Sample sample;
-  succeeded(read_fields(*calls_, handle_, sample));
+  succeeded(read_fields(*calls_, handle_, set, sample));
   fill_in_power(sample);
   if (lost_) {
     return lost_error();
@@ -106,15 +108,6 @@ Result<Sample> NvmlCard::read_quickly() {
     sample[SignalId::max_limit] = info_.limits->max.value();
     if (info_.limits->preset) {
       sample[SignalId::default_limit] = info_.limits->preset->value();
-    }
-  }
-  // Times of several reasons may overlap: their sum is too large rather than too small.
-  for (const SignalId part : {SignalId::thermal_time, SignalId::board_limit_time,
-                              SignalId::reliability_time, SignalId::software_thermal_time,
-                              SignalId::hardware_thermal_time, SignalId::power_brake_time}) {
-    if (const auto& time = sample[part]) {
-      auto& sum = sample[SignalId::throttled_time];
-      sum = sum.value_or(0) + *time;
     }
   }
   return sample;
@@ -132,15 +125,26 @@ void NvmlCard::fill_in_power(Sample& sample) {
        [this] { return number(calls_->requested_limit_mw, kMilli); });
   fill(SignalId::enforced_limit, [this] { return number(calls_->enforced_limit_mw, kMilli); });
   fill(SignalId::power_capped_time, [this] { return violation(nvml::kPowerPolicy); });
-  fill(SignalId::thermal_time, [this] { return violation(nvml::kThermalPolicy); });
 }
 
 Result<Sample> NvmlCard::read() {
-  Result<Sample> read = read_quickly();
+  Result<Sample> read = read_power(FieldSet::all);
   if (!read) {
     return read;
   }
   Sample& sample = *read;
+  if (!sample[SignalId::thermal_time]) {
+    sample[SignalId::thermal_time] = violation(nvml::kThermalPolicy);
+  }
+  // Times of several reasons may overlap: their sum is too large rather than too small.
+  for (const SignalId part : {SignalId::thermal_time, SignalId::board_limit_time,
+                              SignalId::reliability_time, SignalId::software_thermal_time,
+                              SignalId::hardware_thermal_time, SignalId::power_brake_time}) {
+    if (const auto& time = sample[part]) {
+      auto& sum = sample[SignalId::throttled_time];
+      sum = sum.value_or(0) + *time;
+    }
+  }
   sample[SignalId::sm_clock] = clock(nvml::kSmClock);
   sample[SignalId::memory_clock] = clock(nvml::kMemoryClock);
   sample[SignalId::graphics_clock] = clock(nvml::kGraphicsClock);

@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "device/energy_check.h"
+#include "device/nvml_fields.h"
 #include "device/nvml_library.h"
 
 namespace halfwatt {
@@ -32,8 +33,8 @@ class NvmlCard final : public Device {
   /// The energy counter; nullopt where it is missing or was found not to be trusted.
   std::optional<Joules> energy() override;
 
-  /// Which processes are ours; foreign_processes counts the others. Without it all are foreign
-  /// but this one.
+  /// Which processes are ours; foreign_processes counts the others. Without it ours are this
+  /// one and all that it started.
   void set_own_processes(std::function<bool(pid_t)> own) { own_ = std::move(own); }
   /// Takes the energy method that a check found, for info() and energy().
   void take(const EnergyJudgement& judgement);
@@ -45,6 +46,7 @@ class NvmlCard final : public Device {
            const std::filesystem::path& root);
 
   bool succeeded(nvml::Return code);
+  Result<Sample> read_power(FieldSet set);
   std::optional<double> number(nvml::Number* ask, double unit);
   std::optional<double> clock(nvml::Clock which);
   std::optional<double> violation(nvml::ViolationPolicy policy);

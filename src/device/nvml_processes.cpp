@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 namespace halfwatt {
 namespace {
@@ -86,6 +89,26 @@ bool sees_all_processes(const std::filesystem::path& root) {
   std::error_code failed;
   const auto link = std::filesystem::read_symlink(root / "proc/self/ns/pid", failed);
   return !failed && link.string() == kFirst;
+}
+
+bool descends_from(const std::filesystem::path& root, pid_t pid, pid_t ancestor) {
+  constexpr int kDeepest = 1000;  // a parent that changes while we walk must not make a circle
+  for (int i = 0; i < kDeepest && pid > 0; ++i) {
+    if (pid == ancestor) {
+      return true;
+    }
+    std::ifstream file(root / "proc" / std::to_string(pid) / "stat");
+    std::string line;
+    std::getline(file, line);
+    // "PID (NAME) STATE PARENT ...", and the name may hold anything.
+    const auto end_of_name = line.rfind(')');
+    char state = 0;
+    pid = 0;
+    if (end_of_name != std::string::npos) {
+      std::istringstream(line.substr(end_of_name + 1)) >> state >> pid;
+    }
+  }
+  return false;
 }
 
 std::optional<int> count_foreign(const CardProcesses& processes,

@@ -39,6 +39,23 @@ fake_nvml::Script ecc_card() {
   return script;
 }
 
+TEST(NvmlCard, asks_a_quick_reading_only_for_fields_that_the_driver_has_at_hand) {
+  // On an H200 fields 75, 197, 198, 270 and 271 take 0.5 to 1 ms each.
+  fake_nvml::Script script = FakeNvml::cards(1);
+  for (const int field : {75, 197, 198, 270, 271}) {
+    fake_nvml::Fault lost;
+    lost.symbol = "nvmlDeviceGetFieldValues";
+    lost.field = field;
+    lost.code = 15;
+    script.faults.push_back(lost);
+  }
+  const FakeMachine machine(script);
+  auto card = machine.open_card();
+  ASSERT_TRUE(card);
+  EXPECT_TRUE((*card)->read_quickly());
+  EXPECT_FALSE((*card)->read());
+}
+
 TEST(NvmlCard, tells_what_does_not_change) {
   const FakeMachine machine;
   const auto card = machine.open_card();

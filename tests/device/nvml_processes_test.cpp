@@ -1,7 +1,10 @@
 #include "device/nvml_processes.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "device/fake_machine.h"
 
@@ -38,6 +41,20 @@ TEST(NvmlProcesses, counts_all_but_its_own) {
     EXPECT_EQ(foreign(machine, [](pid_t pid) { return pid == 41 || pid == 42; }), 1);
     EXPECT_EQ(foreign(machine, [](pid_t) { return true; }), 0);
   }
+}
+
+TEST(NvmlProcesses, takes_what_this_process_started_for_its_own) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  EXPECT_TRUE(descends_from("/", child, ::getpid()));
+  EXPECT_FALSE(descends_from("/", ::getpid(), child));
+  EXPECT_FALSE(descends_from("/", 1, ::getpid()));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_FALSE(descends_from("/", child, ::getpid()));
 }
 
 TEST(NvmlProcesses, counts_the_long_records_of_drivers_that_write_those) {
