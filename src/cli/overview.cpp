@@ -66,9 +66,11 @@ Machine look_at_machine(const DevicePlaces& places) {
 }
 
 std::string next_command(const Machine& machine, const std::string& program) {
-  return program + (machine.gpus.empty()
-                        ? " tune --workload study:train-amp-fp16 --report tune.html"
-                        : " analyze yours.csv --report yours.html");
+  if (machine.gpus.empty()) {
+    return program + " tune --workload study:train-amp-fp16 --report tune.html";
+  }
+  return program + (machine.trouble ? " analyze yours.csv --report yours.html"
+                                    : " tune --report tune.html -- python train.py");
 }
 
 std::string overview(const Machine& machine, const std::string& program) {
@@ -84,12 +86,14 @@ std::string overview(const Machine& machine, const std::string& program) {
   if (machine.trouble) {
     text += fmt::format("{}\n", *machine.trouble);
   }
-  if (!machine.gpus.empty()) {
+  if (machine.trouble) {
     text +=
-        "This version does not drive real cards yet; halfwatt monitor --once reads them. It\n"
-        "judges what you measured: a CSV file with the columns power_limit_w and "
-        "ms_per_batch,\n"
-        "one row a limit.\n";
+        "Until then halfwatt judges what you measured: a CSV file with the columns\n"
+        "power_limit_w and ms_per_batch, one row a limit.\n";
+  } else if (!machine.gpus.empty()) {
+    text +=
+        "halfwatt finds the best power limit for a command of yours (in the place of\n"
+        "`python train.py`): it runs a throw-away copy, and puts the limit back.\n";
   }
   return text + fmt::format("Try next:  {}\n", next_command(machine, program));
 }

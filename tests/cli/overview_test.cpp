@@ -25,6 +25,14 @@ TEST(Overview, names_cpu_and_cards_by_what_proc_tells) {
             std::string::npos);
 }
 
+TEST(Overview, leads_whoever_has_a_card_to_a_command_of_their_own) {
+  Machine machine;
+  machine.gpus = {"NVIDIA H200 (gpu:0)"};
+  EXPECT_NE(
+      overview(machine, "./halfwatt").find("./halfwatt tune --report tune.html -- python"),
+      std::string::npos);
+}
+
 TEST(Overview, says_what_it_does_not_know) {
   const Folder root;
   const Machine machine = look_at_machine({root.path("no-nvml.so"), root.path("")});
