@@ -22,6 +22,9 @@ std::optional<std::string> environment(const char* name) {
 }
 
 std::filesystem::path usual_state() {
+  if (const auto asked = environment("HALFWATT_STATE_DIR")) {
+    return *asked;
+  }
   if (::geteuid() == 0) {
     return kRootsState;
   }

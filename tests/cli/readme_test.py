@@ -26,7 +26,9 @@ def main():
     count = 0
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(data, os.path.join(folder, "data"))
-        environment = dict(os.environ, PATH=f"{program.parent}:{os.environ['PATH']}")
+        environment = dict(os.environ, PATH=f"{program.parent}:{os.environ['PATH']}",
+                           HALFWATT_STATE_DIR=os.path.join(folder, ".state"),
+                           XDG_RUNTIME_DIR=folder)
         for command, shown in steps(readme.read_text()):
             made = re.fullmatch(r"cat (\S+)", command)
             if made:
