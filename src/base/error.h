@@ -7,11 +7,11 @@ namespace halfwatt {
 
 /// What went wrong, as far as a script that reads the exit status needs to know.
 enum class ErrorKind {
-  bad_input,     ///< a flag, a file or a value the user gave
-  device,        ///< no device, a lost one, or no permission for it
-  workload,      ///< the measured program failed or is numerically dead
-  interrupted,   ///< the user asked to stop
-  not_restored,  ///< a limit could not be put back
+  bad_input,        ///< a flag, a file or a value the user gave
+  device,           ///< no device, a lost one, or no permission for it
+  workload,         ///< the measured program failed or is numerically dead
+  interrupted,      ///< the user asked to stop
+  not_restored,     ///< a limit could not be put back
   not_executable,   ///< a command to be run is there and cannot be executed
   no_such_command,  ///< a command to be run is not there
 };

@@ -18,11 +18,16 @@ namespace {
 constexpr double kSecondsOfWindow = 8;
 constexpr double kSecondsOfStart = 15;  // the warm-up, and what the command needs itself
 
+constexpr std::string_view kNoProgress = "none";
+
 Result<Progress> open_progress(const Invocation& invocation, const std::string& folder) {
   ProgressOptions options;
   options.step_regex = invocation.get("--progress-regex");
   options.loss_regex = invocation.get("--loss-regex");
   options.preset = invocation.get("--progress");
+  if (options.preset == kNoProgress) {
+    options.preset.reset();
+  }
   options.folder = folder;
   return Progress::open(options);
 }
@@ -72,6 +77,7 @@ Result<ProcessOptions> read_process_options(const Invocation& invocation,
   }
   options.patience = Seconds(*patience);
   options.unit = invocation.get("--unit").value_or("step");
+  options.power_only = invocation.get("--progress") == kNoProgress;
   options.name = short_name(invocation.command());
   options.tell = [](const std::string& sentence) { remark(sentence); };
   if (invocation.has("--show-output")) {
@@ -175,7 +181,10 @@ std::vector<Option> command_job_options() {
        true},
       {"--items", "N", "items of one step: 32, {batch}, 2*{batch}; default 1"},
       {"--unit", "WORD", "what an item is: image, token"},
-      {"--progress", "PRESET", "how the command tells its steps: tqdm, hf-trainer, lightning"},
+      {"--progress", "PRESET",
+       "how the command tells its steps: tqdm, hf-trainer, lightning; default: whatever fits; "
+       "none: "
+       "watts alone are measured, and nothing is advised"},
       {"--progress-regex", "RE2", "or an expression on its output with a group named step"},
       {"--loss-regex", "RE2", "an expression with a group named loss"},
       {"--patience", "SECONDS", "how long the first step may take; default 300"},

@@ -216,7 +216,14 @@ MeterRules rules_of(const Job& job) {
   return rules;
 }
 
-Result<void> measure(Job& job, const Search& search, RecordFile& file) {
+Error dead(Job& job) {
+  return {ErrorKind::workload,
+          fmt::format("{}: the network is dead (its numbers are not finite): no figure of it "
+                      "counts",
+                      job.workload().info().name)};
+}
+
+Result<void> measure(Job& job, const GridSearch& search, RecordFile& file) {
   std::optional<ScopedLimitGuard> scoped;
   if (job.simulation) {
     Result<ScopedLimitGuard> guard = ScopedLimitGuard::hold(job.simulation->limit);
@@ -234,14 +241,16 @@ Result<void> measure(Job& job, const Search& search, RecordFile& file) {
   const auto tell = [&](const Measurement& latest) -> Result<void> {
     progress.update({static_cast<double>(file.measured.size()),
                      static_cast<double>(search.expected_windows()), text(latest.setting)});
-    if (latest.numerical_state == NumericalState::dead) {
-      return Error{
-          ErrorKind::workload,
-          fmt::format("{}: the network is dead (its numbers are not finite): no figure "
-                      "of it counts",
-                      job.workload().info().name)};
+    if (file.writer) {
+      if (const Result<void> written = file.writer->append(latest); !written) {
+        return written.error();
+      }
     }
-    return file.writer ? file.writer->append(latest) : Result<void>();
+    if (latest.numerical_state != NumericalState::dead) {
+      return {};
+    }
+    // Other combinations may live.
+    return search.combinations() > 1 ? Result<void>() : dead(job);
   };
   return tuner.run(search, file.measured, tell);
 }
@@ -288,7 +297,10 @@ Result<void> run_search(const Invocation& invocation,
   }
   if (std::none_of(file->measured.begin(), file->measured.end(),
                    [](const Measurement& each) { return each.counts(); })) {
-    const Notes& notes = file->measured.empty() ? Notes{} : file->measured.back().notes;
+    const Notes notes = file->measured.empty() ? Notes{} : file->measured.back().notes;
+    if (notes.empty() && !file->measured.empty()) {
+      return dead(job);
+    }
     return Error{ErrorKind::workload,
                  fmt::format("{}: no window counts: {}", header.workload,
                              notes.empty() ? "nothing was measured" : sentence(notes.front()))};

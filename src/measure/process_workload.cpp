@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 namespace halfwatt {
@@ -19,7 +20,8 @@ double steps_of(const std::optional<ProgressReading>& reading) {
 ProcessWorkload::ProcessWorkload(ProcessOptions options, Progress progress, Clock& clock)
     : options_(std::move(options)),
       clock_(&clock),
-      info_{options_.name, options_.labels, options_.unit, 1},
+      info_{options_.name, options_.labels,
+            options_.power_only ? std::string(kSecondOfRunning) : options_.unit, 1},
       progress_(std::move(progress)) {}
 
 ProcessWorkload::~ProcessWorkload() { stop(); }
@@ -126,7 +128,7 @@ Result<void> ProcessWorkload::wait_for_step() {
     if (const Result<void> looked = look_after(); !looked) {
       return looked.error();
     }
-    if (stepped_since_start()) {
+    if (options_.power_only || stepped_since_start()) {
       ever_stepped_ = true;
       return {};
     }
@@ -152,7 +154,8 @@ Error ProcessWorkload::no_step_at_all() {
   return {
       ErrorKind::workload,
       fmt::format("{}: no progress seen in {:g} s, and without it there is no speed; needed "
-                  "--progress-regex or `halfwatt step` (the last output was {})",
+                  "--progress-regex, `halfwatt step`, or --progress none for watts alone (the "
+                  "last output was {})",
                   options_.name, options_.patience.value(),
                   line.empty() ? "nothing" : "\"" + line + "\"")};
 }
@@ -186,7 +189,7 @@ Result<void> ProcessWorkload::look_after() {
 
 Result<void> ProcessWorkload::command_ended(const JobEnd& end) {
   reader_.reset();  // with all that it printed
-  const bool stepped = stepped_since_start();
+  const bool stepped = options_.power_only || stepped_since_start();
   bool full = end.out_of_memory;
   {
     const std::lock_guard lock(mutex_);
@@ -239,8 +242,13 @@ WorkDone ProcessWorkload::work_done() {
   update_items();
   const std::optional<ProgressReading> now = reading();
   WorkDone done;
-  done.count = steps_of(now);
-  done.at = now ? now->at : clock_->now();
+  if (options_.power_only) {
+    done.count = std::floor(clock_->now().value());
+    done.at = Seconds(done.count);
+  } else {
+    done.count = steps_of(now);
+    done.at = now ? now->at : clock_->now();
+  }
   done.starts = starts_;
   done.stopped = stopped_;
   return done;

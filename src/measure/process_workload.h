@@ -27,6 +27,8 @@ struct ProcessOptions {
   std::string name;
   std::string unit = "step";  ///< of an item
   Labels labels;
+  /// No progress is looked for: a step is a second of running, whatever it did.
+  bool power_only = false;
   JobOutput output = JobOutput::terminal;
   Seconds patience{300};  ///< for the first step after a start
   Seconds grace{5};       ///< between SIGTERM and SIGKILL

@@ -2,10 +2,15 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/units.h"
 
 namespace halfwatt {
+
+/// The unit of an item where no progress of a command is known: a second of its running, in
+/// which nobody knows what it did.
+inline constexpr std::string_view kSecondOfRunning = "second";
 
 /// What was done in a window, and how fast.
 struct Work {

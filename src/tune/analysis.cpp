@@ -235,8 +235,11 @@ Result<void> judge_shares(Verdict& verdict) {
 }  // namespace
 
 bool SeriesVerdict::advisable() const {
-  return !curve.empty() && state != NumericalState::dead && state != NumericalState::stalled;
+  return !curve.empty() && state != NumericalState::dead && state != NumericalState::stalled &&
+         !power_only();
 }
+
+bool SeriesVerdict::power_only() const { return unit() == kSecondOfRunning; }
 
 double SeriesVerdict::items_per_step() const {
   return series.measurements.empty() ? 1 : series.measurements.front().work.items_per_step;

@@ -51,11 +51,12 @@ std::optional<Setting> GridSearch::next_of(const Setting& combination,
       own.push_back(each);
     }
   }
-  const bool fits = std::none_of(own.begin(), own.end(), [](const Measurement& each) {
-    return std::find(each.notes.begin(), each.notes.end(), WindowNote::does_not_fit) !=
-           each.notes.end();
+  const bool lost = std::any_of(own.begin(), own.end(), [](const Measurement& each) {
+    return each.numerical_state == NumericalState::dead ||
+           std::find(each.notes.begin(), each.notes.end(), WindowNote::does_not_fit) !=
+               each.notes.end();
   });
-  if (!fits) {
+  if (lost) {
     return std::nullopt;
   }
   const std::optional<Setting> wanted = of_each_->next(own);

@@ -16,7 +16,8 @@ struct GridAxis {
 
 /// Every combination of the values of several knobs, and within each a search of its own, such
 /// as one over power limits. Restarts are few: a combination is finished before the next one
-/// begins. One that does not fit is left after its first window.
+/// begins. One that does not fit, or whose
+/// network is dead, is left after the window that said so.
 class GridSearch final : public Search {
  public:
   /// `of_each`: sees the windows of one combination only. No axis is empty; without axes there

@@ -196,6 +196,12 @@ std::string headline(const Verdict& verdict) {
       ++advisable;
     }
   }
+  const bool watts_alone =
+      std::any_of(verdict.series.begin(), verdict.series.end(),
+                  [](const SeriesVerdict& each) { return each.power_only(); });
+  if (advisable == 0 && watts_alone) {
+    return "Nothing can be advised: watts alone were measured, since no progress is known.";
+  }
   if (advisable == 0) {
     return "Nothing can be advised: no series has a window that counts and a network that "
            "lives.";

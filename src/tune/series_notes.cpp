@@ -13,6 +13,11 @@ std::string with_unit(double x, const Knob& knob) {
 }
 
 void note_state(SeriesVerdict& verdict) {
+  if (verdict.power_only()) {
+    verdict.notes.push_back(
+        "no progress was looked for (--progress none): an item is a second of running, so its "
+        "watts are known and nothing is advised");
+  }
   if (verdict.state == NumericalState::dead || verdict.state == NumericalState::stalled) {
     verdict.notes.push_back(
         fmt::format("{}: its figures are not advised{}", text(verdict.state),

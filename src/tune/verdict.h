@@ -24,8 +24,11 @@ struct SeriesVerdict {
   std::size_t peak = 0;  ///< index in the curve: fastest, or the lowest of a plateau
   std::vector<std::string> notes;
 
-  /// Whether its figures may be advised: there are some, and the network lives.
+  /// Whether its figures may be advised: there are some, of work that is known, and the network
+  /// lives.
   bool advisable() const;
+  /// Whether nothing is known but watts: no progress was looked for.
+  bool power_only() const;
   double items_per_step() const;
   std::string unit() const;  ///< of an item
 };

@@ -42,6 +42,7 @@ class ProcessWorkloadTest : public testing::Test {
     options.command = std::move(*command);
     options.knobs = std::move(knobs);
     options.name = "odd_job";
+    options.power_only = power_only_;
     options.patience = patience_;
     options.grace = Seconds(0.1);
     options.tell = [this](const std::string& sentence) { told_ += sentence + "\n"; };
@@ -81,9 +82,18 @@ class ProcessWorkloadTest : public testing::Test {
   std::string told_;
   std::atomic<long> bytes_{0};
   bool interrupted_ = false;
+  bool power_only_ = false;
   int made_ = 0;
   std::unique_ptr<ProcessWorkload> workload_;
 };
+
+TEST_F(ProcessWorkloadTest, counts_seconds_of_running_where_only_power_is_asked_for) {
+  power_only_ = true;
+  make({"sleep", "100"});
+  ASSERT_TRUE(workload_->apply({}));
+  EXPECT_EQ(workload_->info().unit, kSecondOfRunning);
+  EXPECT_TRUE(goes_on(1));
+}
 
 TEST_F(ProcessWorkloadTest, counts_the_steps_that_the_command_prints) {
   make(odd_job({"steps", "100000", "2"}));

@@ -262,5 +262,17 @@ TEST(Analysis, finds_the_plateau_of_a_card_that_draws_less_than_its_cap) {
   EXPECT_EQ(plateaus, 2);
 }
 
+TEST(Analysis, advises_nothing_where_only_watts_are_known) {
+  Series series = scripted_series({{200, 1000, 190}, {300, 1000, 280}, {400, 1000, 370}});
+  for (Measurement& each : series.measurements) {
+    each.work.unit = kSecondOfRunning;
+  }
+  const Result<Verdict> verdict = analyze({series}, AnalysisOptions{});
+  ASSERT_TRUE(verdict);
+  EXPECT_FALSE(verdict->series.front().advisable());
+  EXPECT_NE(headline(*verdict).find("watts alone"), std::string::npos);
+  EXPECT_TRUE(verdict->card.empty() || !verdict->card.front().limit);
+}
+
 }  // namespace
 }  // namespace halfwatt

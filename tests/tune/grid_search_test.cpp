@@ -96,6 +96,17 @@ TEST(GridSearch, leaves_a_combination_that_does_not_fit) {
   EXPECT_EQ(settings.back().number("batch"), 128);
 }
 
+TEST(GridSearch, leaves_a_combination_whose_network_is_dead) {
+  const GridSearch search({kPrecision}, limits({150, 200}));
+  Measurement dead;
+  dead.setting.set("precision", std::string("fp16"));
+  dead.setting.set("power_limit", 200.);
+  dead.numerical_state = NumericalState::dead;
+  const auto next = search.next(std::vector{dead});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(text(*next), "precision=fp32 power_limit=200");
+}
+
 TEST(GridSearch, searches_each_combination_for_itself) {
   const GridSearch search({kBatch}, std::make_unique<LimitSearch>(
                                         LimitSpace{}, 300, std::vector{90.}, SearchBudget{}));
