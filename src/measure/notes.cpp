@@ -45,6 +45,8 @@ constexpr std::array kNotes = {
         "the command ended and was started again during the window; one that runs longer is "
         "needed",
         true},
+    Row{WindowNote::suspended, "suspended", "the machine was suspended during the window",
+        true},
 };
 
 const Row& row(WindowNote note) { return kNotes.at(static_cast<std::size_t>(note)); }
