@@ -39,6 +39,24 @@ TEST(WindowRejection, notes_that_the_command_was_started_again_meanwhile) {
   EXPECT_FALSE(measured.counts());
 }
 
+TEST(WindowRejection, notes_that_the_machine_was_suspended_meanwhile) {
+  HandMade world;
+  world.spoil = [](Observation& seen) {
+    seen.asleep = Seconds(seen.now > Seconds(2) ? 60 : 5);
+  };
+  const Measurement measured = run_window(world);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::suspended});
+  EXPECT_FALSE(measured.counts());
+}
+
+TEST(WindowRejection, bears_that_the_machine_was_suspended_before) {
+  HandMade world;
+  world.spoil = [](Observation& seen) {
+    seen.asleep = Seconds(seen.now > Seconds(0.05) ? 60.001 : 5);
+  };
+  EXPECT_EQ(run_window(world).notes, Notes{});
+}
+
 TEST(WindowRejection, ends_at_once_when_no_more_steps_will_come) {
   HandMade world;
   world.spoil = [](Observation& seen) {
