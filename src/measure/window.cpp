@@ -66,11 +66,9 @@ std::optional<Window::Edge> Window::find_edge(const Observation& observation) co
 bool Window::long_enough(const Observation& observation) const {
   const StepTimes::Moment now{observation.now, observation.work};
   const Seconds elapsed = now.at - first_.moment.at;
-  return step_times_.are_known() &&
-         step_times_.steps(first_.moment, now, step_times_.median().median) >=
-             rules_.min_steps &&
-         elapsed >= rules_.min_duration &&
-         (!device_.tick || elapsed >= *device_.tick * static_cast<double>(rules_.min_ticks));
+  return step_times_.are_known() && elapsed >= rules_.min_duration &&
+         (!device_.tick || elapsed >= *device_.tick * static_cast<double>(rules_.min_ticks)) &&
+         step_times_.steps(first_.moment, now, step_times_.median().median) >= rules_.min_steps;
 }
 
 bool Window::feed(const Observation& observation) {
@@ -202,25 +200,30 @@ Seconds Window::pause() const {
 
 Wanted Window::wants() const {
   const Seconds next = now_ + pause();
-  const bool full_is_due = is_due(latest_full_at_, kSlowPeriod, next);
+  const bool looks_for_tick = device_.tick && looks_for_edge();
+  // A tick is found before anything else is due, unless the counter has stopped.
+  const bool full_is_due =
+      is_due(latest_full_at_, kSlowPeriod, next) &&
+      (!looks_for_tick || !latest_full_at_ || is_due(phase_begun_, kSlowPeriod, next));
   Wanted wanted;
   const bool behind_edge = phase_ == Phase::opening || phase_ == Phase::closing;
   // A counter that is silent may be that of a lost card, which only a sample tells.
   if (behind_edge || counter_is_silent_ || full_is_due) {
     wanted.sample = SampleDetail::full;
-  } else if (is_due(latest_at_, sample_period(), next) && !(device_.tick && looks_for_edge())) {
+  } else if (is_due(latest_at_, sample_period(), next) && !looks_for_tick) {
     wanted.sample = SampleDetail::quick;
   }
   wanted.energy = device_.tick && !behind_edge &&
-                  (looks_for_edge() || is_due(counter_at_, kSlowPeriod, next));
+                  (looks_for_tick || is_due(counter_at_, kSlowPeriod, next));
   return wanted;
 }
 
 Measurement Window::result() const {
   const bool has_edges = last_.moment.at > first_.moment.at;
+  const StepTimes::Moment end = has_edges ? last_.moment : StepTimes::Moment{now_, work_};
   Measurement measured;
   measured.started = first_.moment.at;
-  measured.work.duration = (has_edges ? last_.moment.at : now_) - first_.moment.at;
+  measured.work.duration = end.at - first_.moment.at;
   measured.conditions = conditions();
   if (stopped_) {
     measured.notes.push_back(*stopped_);
@@ -237,7 +240,6 @@ Measurement Window::result() const {
     measured.work.step_time_low = Seconds(*step.low);
     measured.work.step_time_high = Seconds(*step.high);
   }
-  const StepTimes::Moment end = has_edges ? last_.moment : StepTimes::Moment{now_, work_};
   measured.work.steps = step_times_.steps(first_.moment, end, step.median);
   judge(measured.notes, measured.conditions);
   measured.energy = energy(measured.notes);
