@@ -47,6 +47,8 @@ constexpr std::array kNotes = {
         true},
     Row{WindowNote::suspended, "suspended", "the machine was suspended during the window",
         true},
+    Row{WindowNote::progress_changed, "progress-changed",
+        "something else became what is counted as steps during the window", true},
 };
 
 const Row& row(WindowNote note) { return kNotes.at(static_cast<std::size_t>(note)); }

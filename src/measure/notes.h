@@ -26,6 +26,7 @@ enum class WindowNote {
   job_failed,
   job_restarted,
   suspended,
+  progress_changed,
 };
 
 /// The word in records: "thermal-throttle".

@@ -243,6 +243,7 @@ WorkDone ProcessWorkload::work_done() {
   done.at = now ? now->at : clock_->now();
   done.starts = starts_;
   done.stopped = stopped_;
+  done.changes = now ? now->changes : 0;
   return done;
 }
 

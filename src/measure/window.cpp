@@ -20,8 +20,8 @@ std::optional<double> delta(const Sample& from, const Sample& to, SignalId id) {
   return *to[id] - *from[id];
 }
 
-std::optional<Watts> power_of(const Sample& sample) {
-  const auto& watts = sample[SignalId::power];
+std::optional<Watts> watts_of(const Sample& sample, SignalId id) {
+  const auto& watts = sample[id];
   return watts ? std::optional(Watts(*watts)) : std::nullopt;
 }
 
@@ -156,7 +156,8 @@ void Window::take_in_sample(const Sample& sample, Seconds now) {
     latest_full_at_ = now;
   }
   latest_at_ = now;
-  power_.add(now, power_of(sample));
+  power_.add(now, watts_of(sample, SignalId::power));
+  average_power_.add(now, watts_of(sample, SignalId::average_power));
   if (is_in_window()) {
     foreign_ = foreign_ || sample[SignalId::foreign_processes].value_or(0) > 0;
     limit_moved_ = limit_moved_ || is_other_limit(sample[SignalId::requested_limit]);
@@ -170,6 +171,7 @@ void Window::take_in_work(const Observation& observation) {
   }
   if (is_in_window()) {
     restarted_ = restarted_ || work.starts != work_.starts;
+    progress_changed_ = progress_changed_ || work.changes != work_.changes;
     suspended_ = suspended_ || observation.asleep - asleep_ > rules_.max_sleep;
     if (phase_ != Phase::closing) {
       step_times_.see(work_, work, first_.moment.at);
@@ -296,20 +298,26 @@ Energy Window::energy(Notes& notes) const {
           power_.error(from, to, device_.sensor_period.value_or(sample_period()))};
 }
 
+bool Window::disagrees(const SampledPower& power, Joules used) const {
+  const Joules sum = power.between(first_.moment.at, last_.moment.at);
+  return std::abs((sum - used).value()) > rules_.max_energy_gap * used.value();
+}
+
 Energy Window::counted(Notes& notes) const {
   if (!last_.energy || !first_.energy || counter_fell_) {
     return {};
   }
   const Joules used = *last_.energy - *first_.energy;
-  const Seconds from = first_.moment.at;
-  const Seconds to = last_.moment.at;
-  if (power_.is_known() && std::abs((power_.between(from, to) - used).value()) >
-                               rules_.max_energy_gap * used.value()) {
+  // Instant power of a load that keeps step with the sensor is that of one phase: where the
+  // device's average agrees with the counter there is nothing wrong with either.
+  const bool average_agrees = average_power_.is_known() && !disagrees(average_power_, used);
+  if (power_.is_known() && disagrees(power_, used) && !average_agrees) {
     notes.push_back(WindowNote::energy_disagrees);
   }
   // The joules are those between two ticks to the last one; what is not known to the last one
   // is when these ticks were. (A window that ended anywhere would be off by two ticks.)
-  const double error = (first_.uncertain + last_.uncertain) / (to - from);
+  const double error =
+      (first_.uncertain + last_.uncertain) / (last_.moment.at - first_.moment.at);
   return {used, EnergyMethod::counter, std::nullopt, error};
 }
 
@@ -333,6 +341,7 @@ void Window::judge(Notes& notes, const Conditions& seen) const {
   note_if(foreign_, WindowNote::foreign_process);
   note_if(restarted_, WindowNote::job_restarted);
   note_if(suspended_, WindowNote::suspended);
+  note_if(progress_changed_, WindowNote::progress_changed);
   note_if(counter_fell_, WindowNote::counter_reset);
   note_if(step_times_.variation() > rules_.max_variation, WindowNote::unsteady);
   note_if(seen.power_capped_share && *seen.power_capped_share <= 0.01,

@@ -75,6 +75,7 @@ class Window {
   Conditions conditions() const;
   Energy energy(Notes& notes) const;
   Energy counted(Notes& notes) const;
+  bool disagrees(const SampledPower& power, Joules used) const;
   void judge(Notes& notes, const Conditions& seen) const;
 
   WindowRules rules_;
@@ -91,6 +92,7 @@ class Window {
   Seconds asleep_;  ///< when the window began
   StepTimes step_times_;
   SampledPower power_;
+  SampledPower average_power_;  ///< as the device averages it
 
   std::optional<EnergyReading> reading_;  ///< the last one that looks for the present edge
   std::optional<Joules> counter_;         ///< as it was told last
@@ -107,6 +109,7 @@ class Window {
   std::optional<WindowNote> stopped_;
   bool restarted_ = false;
   bool suspended_ = false;
+  bool progress_changed_ = false;
   bool counter_stopped_ = false;
   bool foreign_ = false;
   bool limit_moved_ = false;

@@ -132,6 +132,19 @@ TEST(MeterOnCard, sums_power_up_where_there_is_no_counter) {
   EXPECT_NEAR((*measured->energy.value / measured->work.duration).value(), 300, 1);
 }
 
+TEST(MeterOnCard, trusts_a_counter_that_only_a_load_in_step_with_the_sensor_contradicts) {
+  fake_nvml::Script script = FakeNvml::cards(1);
+  script.cards[0].demand_mw = 290'000;  // a sensor that looks at 25 of 100 ms sees one half
+  script.cards[0].swing_ms = 100;
+  script.cards[0].swing_low_mw = 100'000;
+  Bench bench(std::move(script));
+  const auto measured = bench.measure();
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(bench.card->info().energy_method, EnergyMethod::counter);
+  EXPECT_NEAR((*measured->energy.value / measured->work.duration).value(), 195, 4);
+  EXPECT_TRUE(measured->counts());
+}
+
 TEST(MeterOnCard, notes_that_another_process_came) {
   Bench bench;
   bench.workload.at(

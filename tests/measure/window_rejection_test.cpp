@@ -57,6 +57,14 @@ TEST(WindowRejection, bears_that_the_machine_was_suspended_before) {
   EXPECT_EQ(run_window(world).notes, Notes{});
 }
 
+TEST(WindowRejection, notes_that_something_else_became_what_is_counted) {
+  HandMade world;
+  world.spoil = [](Observation& seen) { seen.work.changes = seen.now > Seconds(2) ? 4 : 3; };
+  const Measurement measured = run_window(world);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::progress_changed});
+  EXPECT_FALSE(measured.counts());
+}
+
 TEST(WindowRejection, ends_at_once_when_no_more_steps_will_come) {
   HandMade world;
   world.spoil = [](Observation& seen) {
