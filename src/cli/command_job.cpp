@@ -9,7 +9,6 @@
 
 #include "cli/output.h"
 #include "guard/privilege.h"
-#include "measure/process_tree.h"
 
 namespace halfwatt {
 namespace {
@@ -98,12 +97,11 @@ Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
   }
   job.guardian = std::move(*guardian);
   if (job.devices.list) {
-    Result<std::unique_ptr<NvmlCard>> card =
-        job.devices.list->open_card(job.devices.ids.front());
+    Result<std::unique_ptr<Device>> card =
+        job.devices.list->open(job.devices.ids.front(), job.clock);
     if (!card) {
       return card.error();
     }
-    (*card)->set_own_processes(descends_from_us);
     job.real = std::move(*card);
   }
   return drop_privileges();

@@ -96,18 +96,6 @@ std::vector<ProcessInfo> all_processes() {
   return all;
 }
 
-bool descends_from_us(pid_t process) {
-  constexpr int kDeepest = 1000;  // a number that was used again meanwhile might make a circle
-  for (int i = 0; i < kDeepest && process > 0; ++i) {
-    if (process == ::getpid()) {
-      return true;
-    }
-    const auto info = process_info(std::to_string(process));
-    process = info ? info->parent : 0;
-  }
-  return false;
-}
-
 Result<void> adopt_orphans() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
     return Error{ErrorKind::workload,

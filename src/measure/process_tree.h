@@ -24,10 +24,6 @@ struct ProcessInfo {
 /// Every process that can be seen now.
 std::vector<ProcessInfo> all_processes();
 
-/// Whether `process` is this one or was started by it, at whatever distance. Orphans of its
-/// descendants are, too, after adopt_orphans().
-bool descends_from_us(pid_t process);
-
 /// Makes this process the parent of all descendants whose own parent ends, so that one that
 /// left its group and session is still found. Errors: the kernel refuses.
 Result<void> adopt_orphans();

@@ -14,7 +14,6 @@
 #include <fstream>
 
 #include "measure/odd_job.h"
-#include "measure/process_tree.h"
 
 namespace halfwatt {
 namespace {
@@ -229,26 +228,6 @@ TEST(JobCgroup, kills_everything_in_it) {
   }
   EXPECT_TRUE(wait_for([&] { return !lives(*child) && cgroup->empty(); }));
   ::waitpid(*child, nullptr, 0);
-}
-
-TEST(ProcessTree, knows_whom_it_started) {
-  EXPECT_TRUE(descends_from_us(::getpid()));
-  EXPECT_FALSE(descends_from_us(::getppid()));
-  EXPECT_FALSE(descends_from_us(0));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const pid_t grandchild = ::fork();
-    if (grandchild == 0) {
-      ::_exit(descends_from_us(::getpid()) ? 0 : 1);
-    }
-    const bool ours = descends_from_us(grandchild);
-    ::waitpid(grandchild, nullptr, 0);
-    ::_exit(ours ? 0 : 1);
-  }
-  EXPECT_TRUE(descends_from_us(child));
-  int status = 1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
