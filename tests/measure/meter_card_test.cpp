@@ -201,6 +201,17 @@ TEST(MeterOnCard, notes_a_driver_that_was_loaded_anew) {
       measured->notes.end());
 }
 
+TEST(MeterOnCard, is_interrupted_while_it_checks_the_counter) {
+  Bench bench;
+  Meter meter(bench.clock, *bench.card, bench.workload, MeterRules{},
+              [&] { return bench.clock.now() > Seconds(61); });
+  const auto checked = meter.check_energy();  // from 60 to 62 s
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().kind, ErrorKind::interrupted);
+  EXPECT_LT(bench.clock.now(), Seconds(61.1));
+  EXPECT_FALSE(bench.card->info().energy_is_checked);
+}
+
 TEST(MeterOnCard, ends_with_one_line_when_the_card_is_lost) {
   for (const double seconds : {60.5, 66.0, 70.0}) {  // it settles, the check, the window
     fake_nvml::Script script = FakeNvml::cards(1);
