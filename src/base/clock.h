@@ -13,6 +13,8 @@ class Clock {
   virtual Seconds now() const = 0;
   /// Returns at `time` or a little later; at once where `time` has passed.
   virtual void sleep_until(Seconds time) = 0;
+  /// How long the machine has been suspended, since some fixed time; now() stood still then.
+  virtual Seconds asleep() const { return Seconds(0); }
 };
 
 /// The machine's CLOCK_MONOTONIC.
@@ -20,6 +22,7 @@ class SteadyClock final : public Clock {
  public:
   Seconds now() const override;
   void sleep_until(Seconds time) override;
+  Seconds asleep() const override;
 };
 
 /// Time that passes only when somebody sleeps.
@@ -27,9 +30,13 @@ class VirtualClock final : public Clock {
  public:
   Seconds now() const override { return now_; }
   void sleep_until(Seconds time) override { now_ = time > now_ ? time : now_; }
+  Seconds asleep() const override { return asleep_; }
+  /// As when somebody closes the lid.
+  void suspend(Seconds duration) { asleep_ += duration; }
 
  private:
   Seconds now_{0};
+  Seconds asleep_{0};
 };
 
 }  // namespace halfwatt

@@ -19,6 +19,8 @@ struct LimitRange {
   bool operator==(const LimitRange&) const = default;
 };
 
+struct EnergyJudgement;
+
 /// What does not change about a device while it is measured.
 struct DeviceInfo {
   DeviceId id;
@@ -32,6 +34,8 @@ struct DeviceInfo {
   bool energy_is_checked = false;  ///< false: tick and method are what such cards usually have
   std::string pci;                 ///< `0000:65:00.0`; empty: unknown or none
   bool sliced = false;             ///< MIG is on: its power is that of all slices together
+  /// How often its power shows something new; absent: at any time.
+  std::optional<Seconds> sensor_period = {};
 };
 
 /// One thing that is measured. Reads only: guard/ is the room that writes.
@@ -47,6 +51,9 @@ class Device {
   /// Joules since some fixed time, as the counter shows them now; nullopt without a counter.
   /// Apart from read(), since on real cards this call can take milliseconds.
   virtual std::optional<Joules> energy() = 0;
+  /// Takes the energy method that a check found, for info() and energy(). A device whose method
+  /// never is in doubt has none to take.
+  virtual void take(const EnergyJudgement&) {}
 };
 
 }  // namespace halfwatt

@@ -46,6 +46,7 @@ DutyCard::DutyCard(DeviceId id, DutyModel model, LimitFile limit, const Clock& c
   info_.energy_tick = model.energy_tick;
   info_.energy_error = 0;
   info_.energy_method = EnergyMethod::counter;
+  info_.energy_is_checked = true;  // by its making
   info_.simulated = true;
   // The thread gets no signals: they are for the one that cleans up.
   sigset_t all;

@@ -98,8 +98,8 @@ EnergyJudgement EnergyCheck::compared() const {
   const double gap = std::abs((counted - summed).value());
   const double share = summed > Joules(0) ? gap / summed.value() : 1;
   const auto against = [&] {
-    return fmt::format("{:.1f} J counted, {:.1f} J by instant power", counted.value(),
-                       summed.value());
+    return fmt::format("{:.1f} J counted, {:.1f} J by {}", counted.value(), summed.value(),
+                       rules_.power);
   };
   if (share > rules_.max_gap && gap > rules_.max_joules_gap.value()) {
     return without_counter(fmt::format("the energy counter is not trusted, {}", against()));
@@ -126,25 +126,39 @@ EnergyJudgement EnergyCheck::result() const {
   return compared();
 }
 
+bool EnergyCheck::agrees() const {
+  return power_is_known_ && result().method == EnergyMethod::counter;
+}
+
 Result<EnergyJudgement> check_energy(Clock& clock,
                                      Device& device,
                                      EnergyCheckRules rules,
                                      const std::function<bool()>& interrupted) {
   EnergyCheck check(rules);
+  rules.power = "average power";
+  EnergyCheck by_average(rules);
+  const auto watts = [](const Sample& sample, SignalId id) {
+    return sample[id] ? std::optional(Watts(*sample[id])) : std::nullopt;
+  };
   while (!(interrupted && interrupted())) {
     const Result<Sample> sample = device.read_quickly();
     if (!sample) {
       return sample.error();
     }
-    const auto& power = (*sample)[SignalId::power];
     const std::optional<Joules> energy = device.energy();
     // Stamped after the slow call: an edge is seen when it returns.
-    if (check.feed(clock.now(), energy, power ? std::optional(Watts(*power)) : std::nullopt)) {
+    const Seconds now = clock.now();
+    by_average.feed(now, energy, watts(*sample, SignalId::average_power));
+    if (check.feed(now, energy, watts(*sample, SignalId::power))) {
       break;
     }
     clock.sleep_until(clock.now() + EnergyCheck::pause());
   }
-  return check.result();
+  const EnergyJudgement judged = check.result();
+  if (judged.method == EnergyMethod::power_integral && by_average.agrees()) {
+    return by_average.result();
+  }
+  return judged;
 }
 
 }  // namespace halfwatt

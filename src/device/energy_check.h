@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -28,6 +29,7 @@ struct EnergyCheckRules {
   Joules max_joules_gap{2};  ///< ... in joules: both must be passed to distrust the counter
   /// Slopes of boards' sensors against a wattmeter were 0.94 to 1.06 (docs/devices.md).
   double sensor_error = 0.06;
+  std::string_view power = "instant power";  ///< what is summed up, for people
 };
 
 /// Compares an energy counter with the integral of instant power, and finds its tick. Fed by
@@ -42,6 +44,8 @@ class EnergyCheck {
   static Seconds pause() { return Seconds(0.001); }
   /// What was found so far.
   EnergyJudgement result() const;
+  /// Whether there is a counter and the power agrees with it.
+  bool agrees() const;
 
  private:
   void see_tick(Seconds now, Joules energy);
@@ -65,8 +69,10 @@ class EnergyCheck {
   Joules last_tick_integral_{0};
 };
 
-/// Reads `device` for as long as the rules say, 2 s, and judges it. `interrupted` ends it
-/// early. An error: the device is lost.
+/// Reads `device` for as long as the rules say, 2 s, and judges it. A counter that instant
+/// power contradicts is trusted all the same where the device's own average agrees with it:
+/// instant power is that of a quarter of the time on some cards, and a load in step with that
+/// is seen in one phase only. `interrupted` ends it early. An error: the device is lost.
 Result<EnergyJudgement> check_energy(Clock& clock,
                                      Device& device,
                                      EnergyCheckRules rules = {},

@@ -16,6 +16,8 @@ constexpr double kMilli = 1e-3;
 constexpr double kNano = 1e-9;
 // As measured on an H200 (docs/devices.md); the check at the start measures this card's.
 constexpr Seconds kUsualTick{0.1};
+// Of instant power, from Turing on; older ones are faster (docs/devices.md).
+constexpr Seconds kSensorPeriod{0.1};
 
 }  // namespace
 
@@ -29,6 +31,7 @@ NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library,
       own_([root](pid_t pid) { return descends_from(root, pid, ::getpid()); }),
       sees_all_processes_(sees_all_processes(root)) {
   info_.id = {DeviceId::Kind::gpu_uuid, uuid};
+  info_.sensor_period = kSensorPeriod;
 }
 
 Result<std::unique_ptr<NvmlCard>> NvmlCard::open(std::shared_ptr<const NvmlLibrary> library,

@@ -32,12 +32,11 @@ class NvmlCard final : public Device {
   Result<Sample> read_quickly() override;
   /// The energy counter; nullopt where it is missing or was found not to be trusted.
   std::optional<Joules> energy() override;
+  void take(const EnergyJudgement& judgement) override;
 
   /// Which processes are ours; foreign_processes counts the others. Without it ours are this
   /// one and all that it started.
   void set_own_processes(std::function<bool(pid_t)> own) { own_ = std::move(own); }
-  /// Takes the energy method that a check found, for info() and energy().
-  void take(const EnergyJudgement& judgement);
 
  private:
   NvmlCard(std::shared_ptr<const NvmlLibrary> library,

@@ -30,12 +30,18 @@ class Meter {
 
   /// Waits until speed and temperature are steady; false if they never were.
   Result<bool> warm_up();
+  /// Finds out, while the job runs, whether the device's energy counter is to be trusted, and
+  /// has the device take the answer: 2 s. Does nothing for a device that is sure of it, as are
+  /// those on virtual time. An error: the device is lost or the user interrupted.
+  Result<void> check_energy();
   /// Waits until the card has settled under `limit`, then measures one window. `setting` is
-  /// noted as it is. An error: the device is lost or the user interrupted.
+  /// noted as it is. Before the first window the energy is checked. An error: the device is
+  /// lost or the user interrupted.
   Result<Measurement> measure(const Setting& setting, std::optional<Watts> limit);
 
  private:
-  Result<Observation> observe();
+  Result<Observation> observe(const Wanted& wanted);
+  Result<Measurement> run_window(std::optional<Watts> limit);
   Result<bool> settle(const SettlingRules& rules);
 
   Clock* clock_;
@@ -44,6 +50,7 @@ class Meter {
   MeterRules rules_;
   std::function<bool()> interrupted_;
   Seconds begun_;
+  bool energy_is_checked_ = false;
 };
 
 }  // namespace halfwatt

@@ -25,6 +25,8 @@ enum class WindowNote {
   does_not_fit,
   job_failed,
   job_restarted,
+  suspended,
+  progress_changed,
 };
 
 /// The word in records: "thermal-throttle".

@@ -251,6 +251,7 @@ WorkDone ProcessWorkload::work_done() {
   }
   done.starts = starts_;
   done.stopped = stopped_;
+  done.changes = now ? now->changes : 0;
   return done;
 }
 

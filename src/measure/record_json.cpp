@@ -49,6 +49,7 @@ Json to_json(const Energy& energy) {
   Json json = {{"method", text(energy.method)}};
   put(json, "joules", energy.value);
   put(json, "relative_error", energy.relative_error);
+  put(json, "window_error", energy.window_error);
   return json;
 }
 
@@ -221,6 +222,7 @@ Energy read_energy(Fields& outer) {
   Energy energy;
   fields.take("joules", energy.value, 0);
   energy.relative_error = fields.number("relative_error", false, 0);
+  energy.window_error = fields.number("window_error", false, 0);
   const std::string method = fields.word("method", true);
   if (const auto known = energy_method(method)) {
     energy.method = *known;

@@ -39,7 +39,8 @@ void Settling::close_block(const WorkDone& work) {
 }
 
 bool Settling::temperature_is_steady(const Observation& observation) {
-  const std::optional<double>& now = observation.sample[SignalId::temperature];
+  const std::optional<double> now =
+      observation.sample ? (*observation.sample)[SignalId::temperature] : std::nullopt;
   if (!now) {
     return true;  // a device without a thermometer cannot be waited for
   }

@@ -30,6 +30,8 @@ class Settling {
   State feed(const Observation& observation);
   /// How long to wait until the next observation.
   Seconds pause() const;
+  /// What that one is to hold.
+  Wanted wants() const { return {false, SampleDetail::full}; }
 
  private:
   bool temperature_is_steady(const Observation& observation);

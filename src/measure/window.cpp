@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/statistics.h"
-
 namespace halfwatt {
 namespace {
 
-constexpr double kReadsPerTick = 50;    // an edge is then known to 2 % of a tick
-constexpr double kLimitRounding = 0.5;  // W: cards round what is set
+constexpr double kReadsPerTick = 50;     // an edge is then known to 2 % of a tick
+constexpr Seconds kReadsOfSteps{0.005};  // near an edge that is a step
+constexpr double kLimitRounding = 0.5;   // W: cards round what is set
+constexpr Seconds kSlowPeriod{1};        // of all signals, and of the counter within a window
+// What is waited for is seen a little late, but rounding may make it look early.
+constexpr double kEarly = 0.99;
 
 std::optional<double> delta(const Sample& from, const Sample& to, SignalId id) {
   if (!from[id] || !to[id]) {
@@ -18,43 +20,68 @@ std::optional<double> delta(const Sample& from, const Sample& to, SignalId id) {
   return *to[id] - *from[id];
 }
 
-// Steps from one observation to another, in fractions: the last whole one ended at `work.at`.
-double steps_between(const Observation& from, const Observation& to, double step_time) {
-  const auto steps_at = [step_time](const Observation& seen) {
-    const double since = (seen.now - seen.work.at).value() / step_time;
-    return seen.work.count + std::clamp(since, 0.0, 1.0);
-  };
-  return steps_at(to) - steps_at(from);
+std::optional<Watts> watts_of(const Sample& sample, SignalId id) {
+  const auto& watts = sample[id];
+  return watts ? std::optional(Watts(*watts)) : std::nullopt;
+}
+
+bool is_due(const std::optional<Seconds>& last, Seconds period, Seconds next) {
+  return !last || next - *last >= period * kEarly;
 }
 
 }  // namespace
 
-Window::Window(WindowRules rules, std::optional<Seconds> tick, std::optional<Watts> limit)
-    : rules_(rules), tick_(tick), limit_(limit) {}
+Window::Window(WindowRules rules, WindowDevice device, std::optional<Watts> limit)
+    : rules_(rules), device_(device), limit_(limit) {}
 
-bool Window::edge_is_here(const Observation& observation) const {
-  // A counter that falls was reset in the middle of a tick.
-  return tick_ ? previous_->energy && observation.energy > previous_->energy
-               : observation.work.count > previous_->work.count;
+bool Window::looks_for_edge() const {
+  return phase_ == Phase::first_edge || phase_ == Phase::last_edge;
+}
+
+bool Window::is_in_window() const {
+  return phase_ != Phase::first_edge && phase_ != Phase::over;
+}
+
+Seconds Window::sample_period() const {
+  return device_.sensor_period ? *device_.sensor_period / 2 : Seconds(0);
+}
+
+std::optional<Window::Edge> Window::find_edge(const Observation& observation) const {
+  const WorkDone& work = observation.work;
+  if (!device_.tick) {
+    // A step tells itself when it ended.
+    return work.count > work_.count
+               ? std::optional(Edge{{work.at, work}, std::nullopt, Seconds(0)})
+               : std::nullopt;
+  }
+  const auto& now = observation.energy;
+  // A counter that falls was reset in the middle of a tick; one seen for the first time since
+  // the edge is looked for may have moved long ago.
+  if (!now || !now->value || !reading_ || !reading_->value || *now->value <= *reading_->value) {
+    return std::nullopt;
+  }
+  return Edge{{now->at(), work}, now->value, now->ended - reading_->begun};
 }
 
 bool Window::long_enough(const Observation& observation) const {
-  const Seconds elapsed = observation.now - first_.now;
-  return !step_times_.empty() &&
-         steps_between(first_, observation, median(step_times_)) >= rules_.min_steps &&
-         elapsed >= rules_.min_duration &&
-         (!tick_ || elapsed >= *tick_ * static_cast<double>(rules_.min_ticks));
+  const StepTimes::Moment now{observation.now, observation.work};
+  const Seconds elapsed = now.at - first_.moment.at;
+  return step_times_.are_known() && elapsed >= rules_.min_duration &&
+         (!device_.tick || elapsed >= *device_.tick * static_cast<double>(rules_.min_ticks)) &&
+         step_times_.steps(first_.moment, now, step_times_.median().median) >= rules_.min_steps;
 }
 
 bool Window::feed(const Observation& observation) {
-  if (previous_) {
-    advance(observation);
-  } else {
-    first_ = observation;
+  if (!begun_) {
+    begun_ = true;
+    first_.moment = {observation.now, observation.work};
     last_progress_ = phase_begun_ = observation.now;
+    work_ = observation.work;
   }
-  last_ = observation;
-  previous_ = observation;
+  take_in(observation);
+  advance(observation);
+  now_ = observation.now;
+  work_ = observation.work;
   if (observation.work.stopped) {
     stopped_ = observation.work.stopped;
     phase_ = Phase::over;
@@ -64,56 +91,92 @@ bool Window::feed(const Observation& observation) {
 
 void Window::advance(const Observation& observation) {
   const Phase before = phase_;
-  const bool edge = edge_is_here(observation);
-  if (observation.work.count > previous_->work.count) {
-    last_progress_ = observation.now;
+  const std::optional<Edge> edge = looks_for_edge() ? find_edge(observation) : std::nullopt;
+  if (phase_ == Phase::first_edge && edge) {
+    first_ = *edge;
+    asleep_ = observation.asleep;
+    phase_ = Phase::opening;
+  } else if (phase_ == Phase::opening) {
+    opening_ = latest_;
+    opening_at_ = observation.now;
+    phase_ = Phase::inside;
+  } else if (phase_ == Phase::inside && long_enough(observation)) {
+    phase_ = Phase::last_edge;
+  } else if (phase_ == Phase::last_edge && edge) {
+    last_ = *edge;
+    phase_ = Phase::closing;
+  } else if (phase_ == Phase::closing) {
+    phase_ = Phase::over;
   }
-  if (phase_ == Phase::first_edge) {
-    if (edge) {
-      first_ = observation;
-      phase_ = Phase::inside;
-    }
-  } else {
-    take_in(observation);
-    // Inside, observations are far apart: a change seen there is no edge yet.
-    if (phase_ == Phase::last_edge && edge) {
-      phase_ = Phase::over;
-    } else if (phase_ == Phase::inside && long_enough(observation)) {
-      phase_ = Phase::last_edge;
-    }
-  }
+  reading_ = observation.energy ? observation.energy : reading_;
   if (phase_ != before) {
     phase_begun_ = observation.now;
+    reading_ = std::nullopt;
   }
   lose_patience(observation.now);
 }
 
 void Window::lose_patience(Seconds now) {
-  const bool waits_for_counter =
-      tick_ && (phase_ == Phase::first_edge || phase_ == Phase::last_edge);
+  if (phase_ == Phase::over) {
+    return;
+  }
   stuck_ = now - last_progress_ > rules_.patience;
-  counter_stopped_ = waits_for_counter && now - phase_begun_ > rules_.patience;
+  counter_stopped_ = device_.tick && looks_for_edge() && now - phase_begun_ > rules_.patience;
   if (stuck_ || counter_stopped_) {
     phase_ = Phase::over;
   }
 }
 
 void Window::take_in(const Observation& observation) {
-  const double steps = observation.work.count - previous_->work.count;
-  if (steps > 0) {
-    step_times_.push_back((observation.work.at - previous_->work.at).value() / steps);
+  if (observation.sample) {
+    take_in_sample(*observation.sample, observation.now);
   }
-  const auto& power = observation.sample[SignalId::power];
-  const auto& before = previous_->sample[SignalId::power];
-  if (power && before) {
-    integral_ += Watts((*power + *before) / 2) * (observation.now - previous_->now);
-  } else {
-    power_is_known_ = false;
+  if (observation.energy) {
+    take_in_reading(*observation.energy);
   }
-  restarted_ = restarted_ || observation.work.starts != previous_->work.starts;
-  foreign_ = foreign_ || observation.sample[SignalId::foreign_processes].value_or(0) > 0;
-  counter_fell_ = counter_fell_ || observation.energy < previous_->energy;
-  limit_moved_ = limit_moved_ || is_other_limit(observation.sample[SignalId::requested_limit]);
+  take_in_work(observation);
+}
+
+void Window::take_in_reading(const EnergyReading& reading) {
+  counter_is_silent_ = !reading.value;
+  counter_at_ = reading.ended;
+  if (reading.value) {
+    counter_fell_ = counter_fell_ || (is_in_window() && counter_ && *reading.value < *counter_);
+    counter_ = reading.value;
+  }
+}
+
+void Window::take_in_sample(const Sample& sample, Seconds now) {
+  for (const Signal& signal : kSignals) {
+    const auto& value = sample[signal.id];
+    latest_[signal.id] = value ? value : latest_[signal.id];
+  }
+  // Called first of all, so that this still says what was asked for.
+  if (wants().sample == SampleDetail::full) {
+    latest_full_at_ = now;
+  }
+  latest_at_ = now;
+  power_.add(now, watts_of(sample, SignalId::power));
+  average_power_.add(now, watts_of(sample, SignalId::average_power));
+  if (is_in_window()) {
+    foreign_ = foreign_ || sample[SignalId::foreign_processes].value_or(0) > 0;
+    limit_moved_ = limit_moved_ || is_other_limit(sample[SignalId::requested_limit]);
+  }
+}
+
+void Window::take_in_work(const Observation& observation) {
+  const WorkDone& work = observation.work;
+  if (work.count > work_.count) {
+    last_progress_ = observation.now;
+  }
+  if (is_in_window()) {
+    restarted_ = restarted_ || work.starts != work_.starts;
+    progress_changed_ = progress_changed_ || work.changes != work_.changes;
+    suspended_ = suspended_ || observation.asleep - asleep_ > rules_.max_sleep;
+    if (phase_ != Phase::closing) {
+      step_times_.see(work_, work, first_.moment.at);
+    }
+  }
 }
 
 bool Window::is_other_limit(const std::optional<double>& watts) const {
@@ -121,37 +184,65 @@ bool Window::is_other_limit(const std::optional<double>& watts) const {
 }
 
 Seconds Window::pause() const {
-  if (phase_ != Phase::inside) {
-    return tick_ ? *tick_ / kReadsPerTick : Seconds(0.005);
+  if (phase_ == Phase::opening || phase_ == Phase::closing) {
+    return Seconds(0);
+  }
+  if (looks_for_edge()) {
+    // The first look is what the others are held against.
+    const Seconds between = device_.tick ? *device_.tick / kReadsPerTick : kReadsOfSteps;
+    return device_.tick && !reading_ ? Seconds(0) : between;
   }
   // About once a step, so that single steps are seen, within what a sampler can do; and not
   // past the end, so that no more is measured than was asked for.
-  const double step = step_times_.empty() ? 0.1 : step_times_.back();
-  const double left = rules_.min_steps - steps_between(first_, last_, step);
-  return Seconds(std::clamp(left > 0 ? std::min(1.0, left) * step : step, 0.05, 1.0));
+  const double step = step_times_.last().value_or(0.1);
+  const double left = rules_.min_steps - step_times_.steps(first_.moment, {now_, work_}, step);
+  const Seconds next(std::clamp(left > 0 ? std::min(1.0, left) * step : step, 0.05, 1.0));
+  return device_.sensor_period ? std::min(next, sample_period()) : next;
+}
+
+Wanted Window::wants() const {
+  const Seconds next = now_ + pause();
+  const bool looks_for_tick = device_.tick && looks_for_edge();
+  // A tick is found before anything else is due, unless the counter has stopped.
+  const bool full_is_due =
+      is_due(latest_full_at_, kSlowPeriod, next) &&
+      (!looks_for_tick || !latest_full_at_ || is_due(phase_begun_, kSlowPeriod, next));
+  Wanted wanted;
+  const bool behind_edge = phase_ == Phase::opening || phase_ == Phase::closing;
+  // A counter that is silent may be that of a lost card, which only a sample tells.
+  if (behind_edge || counter_is_silent_ || full_is_due) {
+    wanted.sample = SampleDetail::full;
+  } else if (is_due(latest_at_, sample_period(), next) && !looks_for_tick) {
+    wanted.sample = SampleDetail::quick;
+  }
+  wanted.energy = device_.tick && !behind_edge &&
+                  (looks_for_tick || is_due(counter_at_, kSlowPeriod, next));
+  return wanted;
 }
 
 Measurement Window::result() const {
+  const bool has_edges = last_.moment.at > first_.moment.at;
+  const StepTimes::Moment end = has_edges ? last_.moment : StepTimes::Moment{now_, work_};
   Measurement measured;
-  measured.started = first_.now;
-  measured.work.duration = last_.now - first_.now;
+  measured.started = first_.moment.at;
+  measured.work.duration = end.at - first_.moment.at;
   measured.conditions = conditions();
   if (stopped_) {
     measured.notes.push_back(*stopped_);
     return measured;
   }
-  if (stuck_ || step_times_.empty()) {
+  if (stuck_ || !step_times_.are_known()) {
     measured.notes.push_back(counter_stopped_ && !stuck_ ? WindowNote::energy_disagrees
                                                          : WindowNote::no_progress);
     return measured;
   }
-  const MedianInterval step = median_interval(step_times_);
+  const MedianInterval step = step_times_.median();
   measured.work.step_time = Seconds(step.median);
   if (step.low && step.high) {
     measured.work.step_time_low = Seconds(*step.low);
     measured.work.step_time_high = Seconds(*step.high);
   }
-  measured.work.steps = steps_between(first_, last_, step.median);
+  measured.work.steps = step_times_.steps(first_.moment, end, step.median);
   judge(measured.notes, measured.conditions);
   measured.energy = energy(measured.notes);
   return measured;
@@ -167,10 +258,11 @@ Conditions Window::conditions() const {
   const auto celsius = [](const std::optional<double>& value) {
     return value ? std::optional(Celsius(*value)) : std::nullopt;
   };
-  const Sample& sample = last_.sample;
-  const double duration = std::max((last_.now - first_.now).value(), 1e-9);
+  const Sample& sample = latest_;
+  // Between the samples behind the two edges, not between the edges.
+  const double duration = std::max((latest_at_.value_or(now_) - opening_at_).value(), 1e-9);
   const auto share = [&](SignalId id) -> std::optional<double> {
-    const std::optional<double> grown = delta(first_.sample, sample, id);
+    const std::optional<double> grown = delta(opening_, sample, id);
     return grown ? std::optional(std::clamp(*grown / duration, 0.0, 1.0)) : std::nullopt;
   };
   Conditions seen;
@@ -178,7 +270,7 @@ Conditions Window::conditions() const {
   seen.enforced_limit = watts(sample[SignalId::enforced_limit]);
   seen.sm_clock = clock(sample[SignalId::sm_clock]);
   seen.memory_clock = clock(sample[SignalId::memory_clock]);
-  seen.temperature_start = celsius(first_.sample[SignalId::temperature]);
+  seen.temperature_start = celsius(opening_[SignalId::temperature]);
   seen.temperature_end = celsius(sample[SignalId::temperature]);
   seen.fan_percent = sample[SignalId::fan];
   if (const auto& used = sample[SignalId::memory_used]) {
@@ -194,19 +286,39 @@ Energy Window::energy(Notes& notes) const {
     notes.push_back(WindowNote::energy_disagrees);
     return {};
   }
-  const bool counted = last_.energy && first_.energy && !counter_fell_;
-  if (counted) {
-    const Joules used = *last_.energy - *first_.energy;
-    if (power_is_known_ &&
-        std::abs((integral_ - used).value()) > rules_.max_energy_gap * used.value()) {
-      notes.push_back(WindowNote::energy_disagrees);
-    }
-    return {used, EnergyMethod::counter, std::nullopt};
+  if (device_.tick) {
+    return counted(notes);
   }
-  if (!tick_ && power_is_known_) {
-    return {integral_, EnergyMethod::power_integral, std::nullopt};
+  if (!power_.is_known()) {
+    return {};
   }
-  return {};
+  const Seconds from = first_.moment.at;
+  const Seconds to = last_.moment.at;
+  return {power_.between(from, to), EnergyMethod::power_integral, std::nullopt,
+          power_.error(from, to, device_.sensor_period.value_or(sample_period()))};
+}
+
+bool Window::disagrees(const SampledPower& power, Joules used) const {
+  const Joules sum = power.between(first_.moment.at, last_.moment.at);
+  return std::abs((sum - used).value()) > rules_.max_energy_gap * used.value();
+}
+
+Energy Window::counted(Notes& notes) const {
+  if (!last_.energy || !first_.energy || counter_fell_) {
+    return {};
+  }
+  const Joules used = *last_.energy - *first_.energy;
+  // Instant power of a load that keeps step with the sensor is that of one phase: where the
+  // device's average agrees with the counter there is nothing wrong with either.
+  const bool average_agrees = average_power_.is_known() && !disagrees(average_power_, used);
+  if (power_.is_known() && disagrees(power_, used) && !average_agrees) {
+    notes.push_back(WindowNote::energy_disagrees);
+  }
+  // The joules are those between two ticks to the last one; what is not known to the last one
+  // is when these ticks were. (A window that ended anywhere would be off by two ticks.)
+  const double error =
+      (first_.uncertain + last_.uncertain) / (last_.moment.at - first_.moment.at);
+  return {used, EnergyMethod::counter, std::nullopt, error};
 }
 
 void Window::judge(Notes& notes, const Conditions& seen) const {
@@ -216,9 +328,9 @@ void Window::judge(Notes& notes, const Conditions& seen) const {
     }
   };
   // A limit that was another one from the start was never taken by the card.
-  const bool taken = !is_other_limit(first_.sample[SignalId::requested_limit]);
+  const bool taken = !is_other_limit(opening_[SignalId::requested_limit]);
   note_if(taken && limit_moved_, WindowNote::limit_reverted);
-  note_if(!taken || (!limit_moved_ && is_other_limit(last_.sample[SignalId::enforced_limit])),
+  note_if(!taken || (!limit_moved_ && is_other_limit(latest_[SignalId::enforced_limit])),
           WindowNote::not_enforced);
   note_if(seen.throttled_share.value_or(0) > rules_.max_throttled,
           WindowNote::thermal_throttle);
@@ -228,22 +340,12 @@ void Window::judge(Notes& notes, const Conditions& seen) const {
           WindowNote::temperature_drift);
   note_if(foreign_, WindowNote::foreign_process);
   note_if(restarted_, WindowNote::job_restarted);
+  note_if(suspended_, WindowNote::suspended);
+  note_if(progress_changed_, WindowNote::progress_changed);
   note_if(counter_fell_, WindowNote::counter_reset);
-  note_if(variation() > rules_.max_variation, WindowNote::unsteady);
+  note_if(step_times_.variation() > rules_.max_variation, WindowNote::unsteady);
   note_if(seen.power_capped_share && *seen.power_capped_share <= 0.01,
           WindowNote::cap_not_binding);
-}
-
-double Window::variation() const {
-  double mean = 0;
-  for (const double value : step_times_) {
-    mean += value / static_cast<double>(step_times_.size());
-  }
-  double square = 0;
-  for (const double value : step_times_) {
-    square += (value - mean) * (value - mean) / static_cast<double>(step_times_.size());
-  }
-  return std::sqrt(square) / mean;
 }
 
 }  // namespace halfwatt

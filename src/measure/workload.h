@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct WorkDone {
   Seconds at;        ///< when the last of them ended
   int starts = 0;    ///< how often it had to be started anew: steps are missing between
   std::optional<WindowNote> stopped = {};  ///< why no more steps will come under this setting
+  /// How often something else became what is counted: the steps before and after are different
+  /// things.
+  std::uint64_t changes = 0;
 };
 
 /// What a workload is called and what one of its steps yields.

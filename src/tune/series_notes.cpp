@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -114,6 +115,17 @@ void note_shares(SeriesVerdict& verdict) {
 void note_energy(SeriesVerdict& verdict) {
   if (!verdict.least) {
     return;
+  }
+  const auto& measurements = verdict.series.measurements;
+  const bool is_summed =
+      std::any_of(measurements.begin(), measurements.end(), [](const Measurement& measured) {
+        return measured.counts() && measured.energy.method == EnergyMethod::power_integral;
+      });
+  // Of what others recorded, the import says how their joules were made.
+  if (is_summed && verdict.series.provenance == Provenance::measured) {
+    verdict.notes.push_back(
+        "this card has no energy counter that agrees with its power: joules are sampled "
+        "power, summed up");
   }
   const auto& points = verdict.curve.points;
   if (points.size() > 1 && verdict.least->limit == points.front().x) {

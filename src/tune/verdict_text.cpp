@@ -42,6 +42,24 @@ Json to_json(const KeepVerdict& keep, const Knob& knob) {
   return json;
 }
 
+// The largest that a window which counts is said to be off.
+void put_energy_errors(Json& json, const Series& series) {
+  std::optional<double> shared;
+  std::optional<double> own;
+  for (const Measurement& each : series.measurements) {
+    if (each.counts()) {
+      shared = std::max(shared, each.energy.relative_error);  // what is absent is the least
+      own = std::max(own, each.energy.window_error);
+    }
+  }
+  if (shared) {
+    json["relative_error"] = *shared;
+  }
+  if (own) {
+    json["window_error"] = *own;
+  }
+}
+
 Json to_json(const SeriesVerdict& verdict) {
   const Knob& knob = verdict.series.knob;
   const Curve& curve = verdict.curve;
@@ -71,6 +89,7 @@ Json to_json(const SeriesVerdict& verdict) {
         {"joules_per_item", verdict.least->joules_per_item},
         {"basis", text(verdict.least->basis)},
         {key("flat", knob), {verdict.least->flat.first, verdict.least->flat.second}}};
+    put_energy_errors(json["least_energy"], verdict.series);
     json["least_energy_delay"] = {{key("limit", knob), verdict.least->energy_delay_limit}};
   }
   json["knee"] = {{key("limit", knob), or_null(verdict.knee)}};

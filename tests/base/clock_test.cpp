@@ -19,6 +19,21 @@ TEST(VirtualClock, never_goes_back) {
   EXPECT_EQ(clock.now(), Seconds(10));
 }
 
+TEST(VirtualClock, stands_still_while_the_machine_is_asleep) {
+  VirtualClock clock;
+  clock.sleep_until(Seconds(10));
+  clock.suspend(Seconds(3600));
+  EXPECT_EQ(clock.now(), Seconds(10));
+  EXPECT_EQ(clock.asleep(), Seconds(3600));
+}
+
+TEST(SteadyClock, tells_the_same_sleep_while_the_machine_is_awake) {
+  SteadyClock clock;
+  const Seconds before = clock.asleep();
+  clock.sleep_until(clock.now() + Seconds(0.02));
+  EXPECT_NEAR(clock.asleep().value(), before.value(), 0.01);
+}
+
 TEST(SteadyClock, sleeps_at_least_as_long_as_asked) {
   SteadyClock clock;
   const Seconds end = clock.now() + Seconds(0.02);

@@ -120,17 +120,6 @@ TEST(EnergyCheck, judges_a_simulated_card_on_its_own_clock) {
   EXPECT_NEAR(clock.now().value(), 2, 0.01);
 }
 
-/// Moves the fake's virtual clock wherever the reader sleeps.
-class FakeClock final : public Clock {
- public:
-  explicit FakeClock(FakeNvml& nvml) : nvml_(&nvml) {}
-  Seconds now() const override { return nvml_->now(); }
-  void sleep_until(Seconds time) override { nvml_->advance(time - now()); }
-
- private:
-  FakeNvml* nvml_;
-};
-
 EnergyJudgement judge_card(fake_nvml::Script script) {
   script.virtual_clock = true;
   FakeMachine machine(std::move(script));

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "device/devices.h"
 #include "fake_nvml/fake_nvml.h"
 
@@ -43,6 +44,21 @@ class FakeMachine {
 
  private:
   NvmlVariant variant_;
+};
+
+/// Moves the fake's virtual clock wherever the reader sleeps.
+class FakeClock final : public Clock {
+ public:
+  explicit FakeClock(FakeNvml& nvml) : nvml_(&nvml) {}
+  Seconds now() const override { return nvml_->now(); }
+  void sleep_until(Seconds time) override {
+    if (time > now()) {
+      nvml_->advance(time - now());
+    }
+  }
+
+ private:
+  FakeNvml* nvml_;
 };
 
 /// A script of one card with one fault on a function.

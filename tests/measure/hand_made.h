@@ -28,15 +28,17 @@ struct HandMade {
     seen.now = Seconds(now);
     seen.work = {steps, Seconds(steps * step_time)};
     if (has_counter) {
-      seen.energy = Watts(watts) * (kTick * std::floor(now / kTick.value() + kRounding));
+      const double ticks = std::floor(now / kTick.value() + kRounding);
+      seen.energy = EnergyReading{Watts(watts) * (kTick * ticks), seen.now, seen.now};
     }
-    seen.sample[SignalId::power] = watts;
-    seen.sample[SignalId::requested_limit] = 300;
-    seen.sample[SignalId::enforced_limit] = 300;
-    seen.sample[SignalId::temperature] = 65;
-    seen.sample[SignalId::power_capped_time] = now;
-    seen.sample[SignalId::throttled_time] = 0;
-    seen.sample[SignalId::foreign_processes] = 0;
+    seen.sample = Sample();
+    (*seen.sample)[SignalId::power] = watts;
+    (*seen.sample)[SignalId::requested_limit] = 300;
+    (*seen.sample)[SignalId::enforced_limit] = 300;
+    (*seen.sample)[SignalId::temperature] = 65;
+    (*seen.sample)[SignalId::power_capped_time] = now;
+    (*seen.sample)[SignalId::throttled_time] = 0;
+    (*seen.sample)[SignalId::foreign_processes] = 0;
     spoil(seen);
     return seen;
   }
@@ -46,7 +48,7 @@ struct HandMade {
 inline Measurement run_window(const HandMade& world,
                               const WindowRules& rules = {},
                               double begin = 0.03) {
-  Window window(rules, world.has_counter ? std::optional(kTick) : std::nullopt, Watts(300));
+  Window window(rules, {world.has_counter ? std::optional(kTick) : std::nullopt}, Watts(300));
   constexpr int kEnough = 1'000'000;
   double now = begin;
   for (int i = 0; i < kEnough; ++i) {

@@ -149,6 +149,28 @@ TEST(Meter, integrates_power_on_a_device_without_a_counter) {
   EXPECT_GE(measured.work.steps, 20);
 }
 
+TEST(Meter, voids_a_window_in_which_the_machine_was_suspended) {
+  Simulation simulation;
+  simulation.warm_up(Watts(250));
+  int asked = 0;
+  Meter meter = meter_of(simulation, [&] {
+    if (++asked == 70) {
+      simulation.clock.suspend(Seconds(3600));
+    }
+    return false;
+  });
+  const Measurement measured = meter.measure(at_limit(250), Watts(250)).value();
+  ASSERT_GT(asked, 75);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::suspended});
+}
+
+TEST(Meter, checks_no_energy_of_a_device_that_is_sure_of_it) {
+  Simulation simulation;
+  Meter meter = meter_of(simulation);
+  ASSERT_TRUE(meter.check_energy());
+  EXPECT_EQ(simulation.clock.now(), Seconds(0));
+}
+
 TEST(Meter, returns_a_window_that_can_be_recorded_where_no_step_was_done) {
   Simulation::Parts parts;
   parts.begun = Seconds(5000);

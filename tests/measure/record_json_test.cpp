@@ -58,6 +58,7 @@ void expect_same(const Measurement& found, const Measurement& expected) {
   EXPECT_EQ(found.energy.value, expected.energy.value);
   EXPECT_EQ(found.energy.method, expected.energy.method);
   EXPECT_EQ(found.energy.relative_error, expected.energy.relative_error);
+  EXPECT_EQ(found.energy.window_error, expected.energy.window_error);
   expect_same(found.conditions, expected.conditions);
   EXPECT_EQ(found.numerical_state, expected.numerical_state);
   EXPECT_EQ(found.notes, expected.notes);
@@ -185,6 +186,8 @@ constexpr Spoilt kSpoiltMeasurements[] = {
      "field energy gives no finite joules of an item"},
     {"error_text", "/energy/relative_error", "\"3 %\"",
      "energy: field relative_error is \"3 %\"; needed a number of at least 0"},
+    {"window_error_negative", "/energy/window_error", "-0.1",
+     "energy: field window_error is -0.1; needed a number of at least 0"},
     {"method_missing", "/energy/method", "", "energy: field method is missing"},
     {"method_unknown", "/energy/method", "\"guess\"",
      "energy: field method is \"guess\"; not an energy method"},

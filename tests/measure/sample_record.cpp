@@ -47,7 +47,8 @@ Measurement full_measurement() {
                    .step_time_high = Seconds(kThird + 1e-9),
                    .items_per_step = 160 + kTenth,
                    .unit = "image"};
-  measured.energy = {Joules(1500 + kThird), EnergyMethod::power_integral, 0.03 + kTenth};
+  measured.energy = {Joules(1500 + kThird), EnergyMethod::power_integral, 0.03 + kTenth,
+                     0.002 * kThird};
   measured.conditions = {.requested_limit = Watts(300 + kTenth),
                          .enforced_limit = Watts(300 + kThird),
                          .sm_clock = Megahertz(1695 + kThird),

@@ -24,7 +24,8 @@ struct World {
     seen.now = Seconds(now);
     seen.work.count = early + late;
     seen.work.at = Seconds(late > 0 ? change_at + late * later_step : early * first_step);
-    seen.sample[SignalId::temperature] = temperature(now);
+    seen.sample = Sample();
+    (*seen.sample)[SignalId::temperature] = temperature(now);
     return seen;
   }
 };

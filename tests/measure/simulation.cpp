@@ -26,7 +26,12 @@ Simulation::Simulation(const Parts& parts)
                parts.seed) {}
 
 Observation Simulation::observe() {
-  return {clock.now(), workload.work_done(), card.energy(), *card.read()};
+  Observation seen;
+  seen.energy = EnergyReading{card.energy(), clock.now(), clock.now()};
+  seen.sample = *card.read();
+  seen.now = clock.now();
+  seen.work = workload.work_done();
+  return seen;
 }
 
 void Simulation::warm_up(Watts limit) {
@@ -39,7 +44,7 @@ void Simulation::warm_up(Watts limit) {
 Measurement run_window(Simulation& simulation,
                        std::optional<Watts> limit,
                        const WindowRules& rules) {
-  Window window(rules, simulation.card.info().energy_tick, limit);
+  Window window(rules, {simulation.card.info().energy_tick}, limit);
   constexpr int kEnough = 1'000'000;
   for (int i = 0; i < kEnough; ++i) {
     if (window.feed(simulation.observe())) {

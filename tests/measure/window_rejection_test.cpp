@@ -39,6 +39,32 @@ TEST(WindowRejection, notes_that_the_command_was_started_again_meanwhile) {
   EXPECT_FALSE(measured.counts());
 }
 
+TEST(WindowRejection, notes_that_the_machine_was_suspended_meanwhile) {
+  HandMade world;
+  world.spoil = [](Observation& seen) {
+    seen.asleep = Seconds(seen.now > Seconds(2) ? 60 : 5);
+  };
+  const Measurement measured = run_window(world);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::suspended});
+  EXPECT_FALSE(measured.counts());
+}
+
+TEST(WindowRejection, bears_that_the_machine_was_suspended_before) {
+  HandMade world;
+  world.spoil = [](Observation& seen) {
+    seen.asleep = Seconds(seen.now > Seconds(0.05) ? 60.001 : 5);
+  };
+  EXPECT_EQ(run_window(world).notes, Notes{});
+}
+
+TEST(WindowRejection, notes_that_something_else_became_what_is_counted) {
+  HandMade world;
+  world.spoil = [](Observation& seen) { seen.work.changes = seen.now > Seconds(2) ? 4 : 3; };
+  const Measurement measured = run_window(world);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::progress_changed});
+  EXPECT_FALSE(measured.counts());
+}
+
 TEST(WindowRejection, ends_at_once_when_no_more_steps_will_come) {
   HandMade world;
   world.spoil = [](Observation& seen) {
@@ -56,8 +82,8 @@ TEST(WindowRejection, notes_a_limit_that_was_changed_and_changed_back) {
   HandMade world;
   world.spoil = [](Observation& seen) {
     const bool meanwhile = seen.now > Seconds(2) && seen.now < Seconds(3);
-    seen.sample[SignalId::requested_limit] = meanwhile ? 350 : 300;
-    seen.sample[SignalId::enforced_limit] = meanwhile ? 350 : 300;
+    (*seen.sample)[SignalId::requested_limit] = meanwhile ? 350 : 300;
+    (*seen.sample)[SignalId::enforced_limit] = meanwhile ? 350 : 300;
   };
   EXPECT_EQ(run_window(world).notes, Notes{WindowNote::limit_reverted});
 }
@@ -75,15 +101,15 @@ TEST(WindowRejection, notes_a_limit_that_the_card_never_took) {
 
 TEST(WindowRejection, notes_a_limit_that_the_card_accepts_and_does_not_enforce) {
   HandMade world;
-  world.spoil = [](Observation& seen) { seen.sample[SignalId::enforced_limit] = 350; };
+  world.spoil = [](Observation& seen) { (*seen.sample)[SignalId::enforced_limit] = 350; };
   EXPECT_EQ(run_window(world).notes, Notes{WindowNote::not_enforced});
 }
 
 TEST(WindowRejection, bears_a_limit_that_the_card_rounds) {
   HandMade world;
   world.spoil = [](Observation& seen) {
-    seen.sample[SignalId::requested_limit] = 300.4;
-    seen.sample[SignalId::enforced_limit] = 299.6;
+    (*seen.sample)[SignalId::requested_limit] = 300.4;
+    (*seen.sample)[SignalId::enforced_limit] = 299.6;
   };
   EXPECT_EQ(run_window(world).notes, Notes{});
 }
@@ -104,11 +130,11 @@ TEST(WindowRejection, notes_a_card_that_throttles) {
 TEST(WindowRejection, bears_throttling_for_a_hundredth_of_the_window) {
   HandMade world;
   world.spoil = [](Observation& seen) {
-    seen.sample[SignalId::throttled_time] = seen.now.value() * 0.009;
+    (*seen.sample)[SignalId::throttled_time] = seen.now.value() * 0.009;
   };
   EXPECT_EQ(run_window(world).notes, Notes{});
   world.spoil = [](Observation& seen) {
-    seen.sample[SignalId::throttled_time] = seen.now.value() * 0.011;
+    (*seen.sample)[SignalId::throttled_time] = seen.now.value() * 0.011;
   };
   EXPECT_EQ(run_window(world).notes, Notes{WindowNote::thermal_throttle});
 }
@@ -122,7 +148,7 @@ TEST(WindowRejection, notes_a_temperature_that_moves_by_over_three_degrees) {
 TEST(WindowRejection, notes_a_card_that_cools_down) {
   HandMade world;
   world.spoil = [](Observation& seen) {
-    seen.sample[SignalId::temperature] = 70 - seen.now.value();
+    (*seen.sample)[SignalId::temperature] = 70 - seen.now.value();
   };
   EXPECT_EQ(run_window(world).notes, Notes{WindowNote::temperature_drift});
 }
@@ -136,7 +162,7 @@ TEST(WindowRejection, notes_a_foreign_process) {
 TEST(WindowRejection, notes_a_foreign_process_that_came_and_went) {
   HandMade world;
   world.spoil = [](Observation& seen) {
-    seen.sample[SignalId::foreign_processes] =
+    (*seen.sample)[SignalId::foreign_processes] =
         seen.now > Seconds(2) && seen.now < Seconds(3) ? 2 : 0;
   };
   EXPECT_EQ(run_window(world).notes, Notes{WindowNote::foreign_process});
@@ -154,7 +180,7 @@ TEST(WindowRejection, takes_no_reset_of_the_counter_for_a_tick) {
   HandMade world;  // reset in the middle of a tick, before the first edge
   world.spoil = [](Observation& seen) {
     if (seen.now >= Seconds(100.05)) {
-      seen.energy = *seen.energy - Joules(30'000);
+      seen.energy->value = *seen.energy->value - Joules(30'000);
     }
   };
   const Measurement measured = run_window(world, {}, 100.01);
@@ -164,7 +190,9 @@ TEST(WindowRejection, takes_no_reset_of_the_counter_for_a_tick) {
 
 TEST(WindowRejection, gives_up_on_a_counter_that_stops) {
   HandMade world;
-  world.spoil = [](Observation& seen) { seen.energy = std::min(*seen.energy, Joules(900)); };
+  world.spoil = [](Observation& seen) {
+    seen.energy->value = std::min(*seen.energy->value, Joules(900));
+  };
   const Measurement measured = run_window(world);
   EXPECT_EQ(measured.notes, Notes{WindowNote::energy_disagrees});
   EXPECT_EQ(measured.energy.value, std::nullopt);
@@ -173,7 +201,7 @@ TEST(WindowRejection, gives_up_on_a_counter_that_stops) {
 
 TEST(WindowRejection, gives_up_on_a_counter_that_never_moves) {
   HandMade world;
-  world.spoil = [](Observation& seen) { seen.energy = Joules(900); };
+  world.spoil = [](Observation& seen) { seen.energy->value = Joules(900); };
   const Measurement measured = run_window(world);
   EXPECT_EQ(measured.notes, Notes{WindowNote::energy_disagrees});
   EXPECT_FALSE(measured.counts());
@@ -183,7 +211,7 @@ TEST(WindowRejection, notes_a_counter_that_disagrees_with_the_power) {
   HandMade world;
   const auto with_gap = [&world](double factor) {
     world.spoil = [factor](Observation& seen) {
-      seen.sample[SignalId::power] = *seen.sample[SignalId::power] * factor;
+      (*seen.sample)[SignalId::power] = *(*seen.sample)[SignalId::power] * factor;
     };
     return run_window(world).notes;
   };
@@ -254,9 +282,9 @@ TEST(WindowRejection, knows_when_a_window_without_an_edge_began) {
 TEST(WindowRejection, names_every_reason_that_it_sees) {
   HandMade world;
   world.spoil = [](Observation& seen) {
-    seen.sample[SignalId::foreign_processes] = 1;
-    seen.sample[SignalId::enforced_limit] = 350;
-    seen.sample[SignalId::throttled_time] = seen.now.value();
+    (*seen.sample)[SignalId::foreign_processes] = 1;
+    (*seen.sample)[SignalId::enforced_limit] = 350;
+    (*seen.sample)[SignalId::throttled_time] = seen.now.value();
   };
   EXPECT_EQ(run_window(world).notes,
             (Notes{WindowNote::not_enforced, WindowNote::thermal_throttle,

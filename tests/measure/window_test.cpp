@@ -105,7 +105,7 @@ TEST(Window, ends_on_steps_and_integrates_power_where_there_is_no_counter) {
 TEST(Window, knows_no_energy_where_neither_counter_nor_power_is_told) {
   HandMade world;
   world.has_counter = false;
-  world.spoil = [](Observation& seen) { seen.sample[SignalId::power] = std::nullopt; };
+  world.spoil = [](Observation& seen) { (*seen.sample)[SignalId::power] = std::nullopt; };
   const Measurement measured = run_window(world);
   EXPECT_EQ(measured.energy.value, std::nullopt);
   EXPECT_EQ(measured.energy.method, EnergyMethod::none);
@@ -114,7 +114,7 @@ TEST(Window, knows_no_energy_where_neither_counter_nor_power_is_told) {
 
 TEST(Window, trusts_the_counter_where_power_is_not_told) {
   HandMade world;
-  world.spoil = [](Observation& seen) { seen.sample[SignalId::power] = std::nullopt; };
+  world.spoil = [](Observation& seen) { (*seen.sample)[SignalId::power] = std::nullopt; };
   const Measurement measured = run_window(world);
   EXPECT_EQ(measured.energy.method, EnergyMethod::counter);
   EXPECT_TRUE(measured.notes.empty());
@@ -123,12 +123,12 @@ TEST(Window, trusts_the_counter_where_power_is_not_told) {
 TEST(Window, tells_the_conditions_at_its_end) {
   HandMade world;
   world.spoil = [](Observation& seen) {
-    seen.sample[SignalId::sm_clock] = 1700;
-    seen.sample[SignalId::memory_clock] = 9501;
-    seen.sample[SignalId::fan] = 55;
-    seen.sample[SignalId::memory_used] = 1e9;
-    seen.sample[SignalId::temperature] = 60 + seen.now.value() * 0.1;
-    seen.sample[SignalId::power_capped_time] = seen.now.value() / 2;
+    (*seen.sample)[SignalId::sm_clock] = 1700;
+    (*seen.sample)[SignalId::memory_clock] = 9501;
+    (*seen.sample)[SignalId::fan] = 55;
+    (*seen.sample)[SignalId::memory_used] = 1e9;
+    (*seen.sample)[SignalId::temperature] = 60 + seen.now.value() * 0.1;
+    (*seen.sample)[SignalId::power_capped_time] = seen.now.value() / 2;
   };
   const Measurement measured = run_window(world);
   const Conditions& seen = measured.conditions;

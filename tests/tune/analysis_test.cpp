@@ -120,6 +120,26 @@ TEST(Analysis, keeps_on_the_front_only_what_nothing_beats_in_speed_and_energy) {
   }
 }
 
+TEST(Analysis, says_that_measured_joules_are_power_summed_up) {
+  Series series = scripted_series({{200, 20, 250}, {300, 11, 300}, {400, 10, 400}});
+  const auto says_it = [&series] {
+    const Verdict verdict = *analyze({series}, AnalysisOptions{});
+    const auto& notes = verdict.series[0].notes;
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.find("summed up") != std::string::npos;
+    });
+  };
+  series.provenance = Provenance::measured;
+  series.measurements[0].energy.method = EnergyMethod::counter;
+  series.measurements[1].energy.method = EnergyMethod::counter;
+  series.measurements[2].energy.method = EnergyMethod::counter;
+  EXPECT_FALSE(says_it());
+  series.measurements[1].energy.method = EnergyMethod::power_integral;
+  EXPECT_TRUE(says_it());
+  series.provenance = Provenance::recorded;
+  EXPECT_FALSE(says_it());
+}
+
 TEST(Analysis, names_the_recorded_outlier_and_the_fall_in_speed) {
   const Verdict verdict = study();
   const SeriesVerdict& amp = named(verdict, "train amp_fp16 160");

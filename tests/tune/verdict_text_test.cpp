@@ -49,6 +49,22 @@ TEST(VerdictJson, names_limits_in_the_unit_of_the_knob) {
   EXPECT_EQ(json["series"][0]["keep"][0]["limit_mhz"], 1200);
 }
 
+TEST(VerdictJson, tells_how_far_joules_are_off_together_and_each) {
+  Series series = scripted_series({{200, 20, 250}, {300, 11, 300}, {400, 10, 400}});
+  const auto least = [&series] {
+    return nlohmann::json::parse(verdict_json(verdict_on(series)))["series"][0]["least_energy"];
+  };
+  EXPECT_FALSE(least().contains("relative_error"));
+  EXPECT_FALSE(least().contains("window_error"));
+  series.measurements[0].energy.window_error = 0.002;
+  series.measurements[1].energy.window_error = 0.001;
+  series.measurements[1].energy.relative_error = 0.06;
+  series.measurements[2].energy.window_error = 0.5;
+  series.measurements[2].notes = {WindowNote::foreign_process};
+  EXPECT_EQ(least()["relative_error"], 0.06);
+  EXPECT_EQ(least()["window_error"], 0.002);
+}
+
 TEST(VerdictJson, says_null_for_what_is_unknown) {
   Series series = scripted_series({{300, 10}});
   series.measurements[0].notes = {WindowNote::no_progress};

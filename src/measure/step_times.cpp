@@ -1,0 +1,48 @@
+#include "measure/step_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace halfwatt {
+
+void StepTimes::see(const WorkDone& before, const WorkDone& now, Seconds begun) {
+  const double steps = now.count - before.count;
+  if (steps <= 0) {
+    return;
+  }
+  strides_.push_back(steps);
+  // Of fifty steps that were told at once many may lie before the window, when the card had
+  // another limit: that says nothing about this one.
+  if (steps > 1 && before.at < begun) {
+    coarse_ = true;
+    return;
+  }
+  times_.push_back((now.at - before.at).value() / steps);
+}
+
+std::optional<double> StepTimes::last() const {
+  return times_.empty() ? std::nullopt : std::optional(times_.back());
+}
+
+double StepTimes::steps(const Moment& from, const Moment& to, double step_time) const {
+  const double usual = strides_.empty() ? 1 : std::max(halfwatt::median(strides_), 1.0);
+  const auto steps_at = [&](const Moment& moment) {
+    const double since = (moment.at - moment.work.at).value() / step_time;
+    return moment.work.count + std::clamp(since, -usual, usual);
+  };
+  return steps_at(to) - steps_at(from);
+}
+
+double StepTimes::variation() const {
+  double mean = 0;
+  for (const double value : times_) {
+    mean += value / static_cast<double>(times_.size());
+  }
+  double square = 0;
+  for (const double value : times_) {
+    square += (value - mean) * (value - mean) / static_cast<double>(times_.size());
+  }
+  return std::sqrt(square) / mean;
+}
+
+}  // namespace halfwatt
