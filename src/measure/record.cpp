@@ -196,6 +196,8 @@ Series to_series(const Record& record) {
   Series series;
   series.labels = record.header.labels;
   series.device = record.header.device;
+  series.cards = 1 + static_cast<int>(std::count(record.header.device_id.begin(),
+                                                 record.header.device_id.end(), ','));
   series.knob = record.header.knobs.front();
   series.provenance = record.header.provenance;
   series.limits = record.header.limits;
