@@ -195,6 +195,7 @@ void CardGroup::describe() {
     info_.energy_is_checked = info_.energy_is_checked && other.energy_is_checked;
     info_.simulated = info_.simulated || other.simulated;
     info_.sliced = info_.sliced || other.sliced;
+    info_.shared = info_.shared || other.shared;
   }
   if (info_.energy_method != EnergyMethod::counter) {
     info_.energy_tick.reset();

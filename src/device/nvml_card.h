@@ -35,6 +35,8 @@ class NvmlCard final : public Device {
   /// Which processes are ours; foreign_processes counts the others. Without it all are foreign
   /// but this one.
   void set_own_processes(std::function<bool(pid_t)> own) { own_ = std::move(own); }
+  /// Its user accepts that others use the card: info() says so from now on.
+  void accept_others() { info_.shared = true; }
   /// Takes the energy method that a check found, for info() and energy().
   void take(const EnergyJudgement& judgement);
 

@@ -45,6 +45,9 @@ constexpr std::array kNotes = {
         "the command ended and was started again during the window; one that runs longer is "
         "needed",
         true},
+    Row{WindowNote::shared_card, "shared-card",
+        "others may have used the card, too (--shared): speed and joules may be partly theirs",
+        false},
 };
 
 const Row& row(WindowNote note) { return kNotes.at(static_cast<std::size_t>(note)); }

@@ -25,6 +25,7 @@ enum class WindowNote {
   does_not_fit,
   job_failed,
   job_restarted,
+  shared_card,
 };
 
 /// The word in records: "thermal-throttle".

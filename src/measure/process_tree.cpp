@@ -96,6 +96,19 @@ std::vector<ProcessInfo> all_processes() {
   return all;
 }
 
+bool descends_from(pid_t process, pid_t ancestor) {
+  // As deep as no tree of processes is: a number used again meanwhile might lead in a circle.
+  constexpr int kDeepest = 1000;
+  for (int depth = 0; depth < kDeepest && process > 0; ++depth) {
+    if (process == ancestor) {
+      return true;
+    }
+    const auto info = process_info(std::to_string(process));
+    process = info ? info->parent : 0;
+  }
+  return false;
+}
+
 Result<void> adopt_orphans() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
     return Error{ErrorKind::workload,

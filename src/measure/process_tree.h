@@ -24,6 +24,10 @@ struct ProcessInfo {
 /// Every process that can be seen now.
 std::vector<ProcessInfo> all_processes();
 
+/// Whether `process` is `ancestor`, or was started by it or by one of its descendants. False
+/// for one that is not there any more.
+bool descends_from(pid_t process, pid_t ancestor);
+
 /// Makes this process the parent of all descendants whose own parent ends, so that one that
 /// left its group and session is still found. Errors: the kernel refuses.
 Result<void> adopt_orphans();

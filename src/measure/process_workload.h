@@ -27,6 +27,7 @@ struct ProcessOptions {
   std::string name;
   std::string unit = "step";  ///< of an item
   Labels labels;
+  Environment environment;  ///< added to ours, and to what the progress needs
   JobOutput output = JobOutput::terminal;
   Seconds patience{300};  ///< for the first step after a start
   Seconds grace{5};       ///< between SIGTERM and SIGKILL

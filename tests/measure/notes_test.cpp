@@ -12,7 +12,7 @@ namespace {
 
 std::vector<WindowNote> all_notes() {
   std::vector<WindowNote> notes;
-  for (int i = 0; i <= static_cast<int>(WindowNote::no_progress); ++i) {
+  for (int i = 0; i <= static_cast<int>(WindowNote::shared_card); ++i) {
     notes.push_back(static_cast<WindowNote>(i));
   }
   return notes;
