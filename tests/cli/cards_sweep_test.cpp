@@ -26,8 +26,7 @@ std::vector<Json> lines_of(const std::string& path) {
 
 std::string sweep_words(const FakeCards& cards, const std::string& more) {
   const std::string job = cards.folder.write(
-      "job.sh",
-      "echo $$ >\"$1\"\nwhile :; do i=$((i+1)); echo \"step $i\"; sleep 0.05; done\n");
+      "job.sh", "echo $$ >\"$1\"\nwhile :; do i=$((i+1)); echo \"step $i\"; sleep 0.2; done\n");
   return "sweep --limits 200 --order descending --progress-regex 'step (?P<step>[0-9]+)'"
          " --record '" +
          cards.folder.path("run.jsonl") + "'" + cards.state() + more + " -- sh '" + job +

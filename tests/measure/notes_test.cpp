@@ -49,7 +49,7 @@ TEST(WindowNote, voids_a_window_unless_the_figures_still_hold) {
   std::ranges::copy_if(all_notes(), std::back_inserter(harmless),
                        [](WindowNote each) { return !invalidates(each); });
   EXPECT_EQ(harmless, (std::vector{WindowNote::clamped, WindowNote::never_settled,
-                                   WindowNote::cap_not_binding}));
+                                   WindowNote::cap_not_binding, WindowNote::shared_card}));
 }
 
 }  // namespace
