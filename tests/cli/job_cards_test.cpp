@@ -135,6 +135,8 @@ TEST(Preflight, refuses_a_sliced_card) {
   script.cards[0].mig_enabled = true;
   FakeCards cards(script);
   expect_refusal(cards, "", "MIG is on, and a power limit would hit every slice");
+  expect_refusal(cards, "", "MIG is on, and a power limit would hit every slice",
+                 "CUDA_VISIBLE_DEVICES=MIG-" + cards.fake.card().uuid + "/1/0");
 }
 
 TEST(Preflight, refuses_a_card_that_others_use_until_that_is_accepted) {
