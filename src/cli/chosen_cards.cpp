@@ -36,9 +36,7 @@ Result<std::vector<DeviceId>> cards_among(const std::vector<FoundDevice>& device
     }
   }
   if (cards.empty()) {
-    return device_error(
-        "--device is missing: this machine has no card; needed the cards that the command uses "
-        "(halfwatt devices)");
+    return device_error("no card here can be used; halfwatt devices says why");
   }
   return cards;
 }
@@ -145,6 +143,9 @@ std::string called(const FoundDevice& card) {
 Result<ChosenCards> choose_cards(const DeviceList& list,
                                  const std::optional<std::string>& asked,
                                  const CudaEnvironment& cuda) {
+  if (list.cards().empty() && asked.value_or("all") == "all") {
+    return list.absent().front();  // why there is none; that of the processor comes behind
+  }
   if (asked) {
     return choose_named(list, *asked, cuda);
   }

@@ -169,6 +169,8 @@ TEST(Preflight, ends_in_the_line_about_versions_where_driver_and_library_differ)
   script.faults.push_back(fault);
   FakeCards cards(script);
   expect_refusal(cards, "", "the driver was updated while it was in use");
+  const Outcome outcome = cards.run("run --limit 200" + cards.state() + " -- true");
+  EXPECT_FALSE(has(outcome.err, "cpu:")) << outcome.err;
   expect_refusal(cards, "--device gpu:0", "the driver was updated while it was in use");
 }
 
