@@ -12,7 +12,8 @@ struct DeviceId {
   enum class Kind { gpu_index, gpu_uuid, gpu_pci, cpu, simulated };
   Kind kind = Kind::cpu;
   /// "0" for `gpu:0`, the whole id for a UUID, "rtx3090" for `sim:rtx3090`; a PCI id is kept as
-  /// Linux writes it, `0000:65:00.0`.
+  /// Linux writes it, `0000:65:00.0`. Of a group of cards it is the UUIDs of all, separated by
+  /// commas.
   std::string name;
 
   /// Reads `gpu:0`, `GPU-<uuid>`, `0000:65:00.0`, `cpu`, `sim:rtx3090` or `sim:FILE.csv`.

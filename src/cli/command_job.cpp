@@ -94,8 +94,15 @@ Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
     return devices.error();
   }
   job.devices = std::move(*devices);
-  if (job.devices.cards.size() > 1) {
-    return bad_input("--device: this version tunes one card at a time; needed one");
+  if (const Result<void> fit = check_devices(invocation, job.devices); !fit) {
+    return fit.error();
+  }
+  if (job.devices.list) {
+    Result<std::unique_ptr<Device>> cards = open_cards(invocation, job.devices);
+    if (!cards) {
+      return cards.error();
+    }
+    job.real = std::move(*cards);
   }
   if (!invocation.has("--measure-only")) {
     Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, job.devices);
@@ -103,14 +110,6 @@ Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
       return guardian.error();
     }
     job.guardian = std::move(*guardian);
-  }
-  if (job.devices.list) {
-    Result<std::unique_ptr<Device>> card =
-        job.devices.list->open(job.devices.ids.front(), job.clock);
-    if (!card) {
-      return card.error();
-    }
-    job.real = std::move(*card);
   }
   return drop_privileges();
 }
@@ -157,6 +156,7 @@ Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocatio
   if (const Result<void> opened = open_devices_of(*job, invocation); !opened) {
     return opened.error();
   }
+  options->environment = job->devices.environment;
   options->on_group = group_handler(job->devices, job->guardian.get());
   options->interrupted = std::move(interrupted);
   job->workload =

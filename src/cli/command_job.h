@@ -31,9 +31,9 @@ class ScratchFolder {
 struct CommandJob {
   SteadyClock clock;
   JobDevices devices;
-  std::unique_ptr<ScratchFolder> folder;  ///< of its progress
-  std::unique_ptr<GuardianClient> guardian;
-  std::unique_ptr<Device> real;  ///< the card; absent for sim:duty
+  std::unique_ptr<ScratchFolder> folder;     ///< of its progress
+  std::unique_ptr<GuardianClient> guardian;  ///< absent with --measure-only
+  std::unique_ptr<Device> real;              ///< the card, or all of them; absent for sim:duty
   std::vector<KnobValues> knobs;
   std::unique_ptr<ProcessWorkload> workload;
 

@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/chosen_cards.h"
 #include "cli/output.h"
+#include "device/card_group.h"
+#include "guard/preflight.h"
 
 namespace halfwatt {
 namespace {
@@ -72,25 +75,61 @@ Result<JobDevices> find_job_devices(const Invocation& invocation,
   }
   JobDevices devices;
   devices.list = std::make_unique<DeviceList>(DeviceList::look());
-  const Result<std::vector<FoundDevice>> found = devices.list->select(asked.value_or("all"));
-  if (!found) {
-    return found.error();
+  Result<ChosenCards> chosen = choose_cards(*devices.list, asked, cuda_environment());
+  if (!chosen) {
+    return chosen.error();
   }
-  for (const FoundDevice& each : *found) {
-    if (each.id.kind != DeviceId::Kind::cpu) {
-      devices.ids.push_back(each.id);
-      devices.cards.push_back(each.id.text());
-    } else if (asked && *asked != "all") {
-      return Error{ErrorKind::device, "--device cpu: it has no power limit; needed a card"};
-    }
+  for (const std::string& each : chosen->remarks) {
+    remark(each);
   }
-  if (devices.cards.empty() || (!asked && devices.cards.size() > 1)) {
-    return Error{ErrorKind::device,
-                 fmt::format("--device is missing: this machine has {}; needed the cards that "
-                             "the command uses (halfwatt devices)",
-                             devices.cards.empty() ? "no card" : "several cards")};
+  devices.ids = std::move(chosen->ids);
+  devices.environment = std::move(chosen->environment);
+  for (const DeviceId& each : devices.ids) {
+    devices.cards.push_back(each.text());
   }
   return devices;
+}
+
+Result<void> check_devices(const Invocation& invocation, const JobDevices& devices) {
+  if (!devices.list) {
+    return {};
+  }
+  const Result<std::vector<CardFacts>> facts =
+      card_facts(devices.list->nvml(), devices.cards, usual_places().root);
+  if (!facts) {
+    return facts.error();
+  }
+  const Result<std::vector<std::string>> remarks =
+      preflight(*facts, {!invocation.has("--measure-only"), invocation.has("--shared")});
+  if (!remarks) {
+    return remarks.error();
+  }
+  for (const std::string& each : *remarks) {
+    remark(each);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Device>> open_cards(const Invocation& invocation,
+                                           const JobDevices& devices) {
+  std::vector<std::unique_ptr<Device>> cards;
+  for (const DeviceId& id : devices.ids) {
+    Result<std::unique_ptr<NvmlCard>> card = devices.list->open_card(id);
+    if (!card) {
+      return card.error();
+    }
+    if (invocation.has("--shared")) {
+      (*card)->accept_others();
+    }
+    cards.push_back(std::move(*card));
+  }
+  if (cards.size() == 1) {
+    return std::move(cards.front());
+  }
+  Result<std::unique_ptr<CardGroup>> group =
+      CardGroup::make(std::move(cards), invocation.has("--measure-only") ? GroupUse::measured
+                                                                         : GroupUse::limited);
+  return group ? Result<std::unique_ptr<Device>>(std::move(*group)) : group.error();
 }
 
 std::function<void(std::optional<pid_t>)> group_handler(JobDevices& devices,
@@ -136,7 +175,9 @@ std::vector<Option> job_device_options() {
       {"--device", "LIST",
        "cards that the command uses, separated by commas: gpu:0, GPU-<uuid>; or sim:duty, "
        "which "
-       "slows real processes instead of a card; default: the one card there is"},
+       "slows real processes instead of a card; default: what CUDA_VISIBLE_DEVICES shows, or "
+       "the one card there is"},
+      {"--shared", "", "accept that others use the cards, too; every window is marked"},
       {"--max-limit", "WATTS",
        "the highest limit that may be written, above the one that was found"},
       {"--state-dir", "DIR", "where the limits that were found are noted"},

@@ -12,6 +12,7 @@
 #include "device/devices.h"
 #include "device/duty.h"
 #include "guard/guardian_client.h"
+#include "measure/spawn.h"
 
 namespace halfwatt {
 
@@ -21,16 +22,26 @@ struct JobDevices {
   std::vector<std::string> cards;    ///< as the guardian calls them
   std::unique_ptr<DutyCard> duty;    ///< where it is sim:duty
   std::unique_ptr<DeviceList> list;  ///< of this machine, where it is not
+  Environment environment;           ///< for the command, so that it uses these cards
 };
 
 /// Whether `id` is the card that acts on real processes.
 bool is_duty(const DeviceId& id);
 
-/// Opens what `named` says, `--device` if absent; without both, the one card of this machine.
-/// `clock` outlives it. Errors: no such device, or several and none was named.
+/// Opens what `--device` says, `named` if absent; without both, what CUDA shows the command.
+/// `clock` outlives it. Errors: no such device, or as choose_cards().
 Result<JobDevices> find_job_devices(const Invocation& invocation,
                                     const std::optional<std::string>& named,
                                     const Clock& clock);
+
+/// Looks whether the cards are fit for a job, before anything is started or written, and shows
+/// what the user should know first. Errors: as preflight().
+Result<void> check_devices(const Invocation& invocation, const JobDevices& devices);
+
+/// Opens the cards, several as one device; processes that this one starts are the job's own.
+/// Not for sim:duty. Errors: a card is lost, or one limit does not fit all.
+Result<std::unique_ptr<Device>> open_cards(const Invocation& invocation,
+                                           const JobDevices& devices);
 
 /// What becomes of the process group of a command on `devices`: sim:duty acts on it, and the
 /// guardian sees to it that it does not stay stopped. Both outlive the function.

@@ -128,6 +128,9 @@ Result<void> hold(const Invocation& invocation, const Wish& wish, Limits& limits
     return devices.error();
   }
   limits.devices = std::move(*devices);
+  if (const Result<void> fit = check_devices(invocation, limits.devices); !fit) {
+    return fit.error();
+  }
   Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, limits.devices);
   if (!guardian) {
     return guardian.error();
@@ -156,6 +159,7 @@ Result<int> run_under(const Invocation& invocation, Limits& limits) {
     options.before_exec = [&listener](pid_t group) { listener.join(group); };
   }
   options.words = invocation.command();
+  options.environment = limits.devices.environment;
   options.terminal = &terminal;
   options.on_group = group_handler(limits.devices, limits.guardian.get());
   const Result<std::unique_ptr<Job>> job = Job::start(std::move(options));

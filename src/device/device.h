@@ -33,6 +33,7 @@ struct DeviceInfo {
   EnergyMethod energy_method = EnergyMethod::none;  ///< where its joules come from
   bool energy_is_checked = false;  ///< false: tick and method are what such cards usually have
   std::string pci;                 ///< `0000:65:00.0`; empty: unknown or none
+  bool shared = false;             ///< others may use it too, and its user accepts that
   bool sliced = false;             ///< MIG is on: its power is that of all slices together
   /// How often its power shows something new; absent: at any time.
   std::optional<Seconds> sensor_period = {};

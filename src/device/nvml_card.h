@@ -37,6 +37,8 @@ class NvmlCard final : public Device {
   /// Which processes are ours; foreign_processes counts the others. Without it ours are this
   /// one and all that it started.
   void set_own_processes(std::function<bool(pid_t)> own) { own_ = std::move(own); }
+  /// Its user accepts that others use the card: info() says so from now on.
+  void accept_others() { info_.shared = true; }
 
  private:
   NvmlCard(std::shared_ptr<const NvmlLibrary> library,

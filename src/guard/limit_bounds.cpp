@@ -6,14 +6,18 @@
 
 namespace halfwatt {
 
+Error sliced_error(const std::string& card) {
+  return {ErrorKind::device,
+          fmt::format("{}: MIG is on, and a power limit would hit every slice of the card; "
+                      "turn MIG off or use --measure-only",
+                      card)};
+}
+
 Result<LimitBounds> limit_bounds(const LimitState& found,
                                  const std::optional<Watts>& max_limit,
                                  const std::string& card) {
   if (found.sliced) {
-    return Error{ErrorKind::device,
-                 fmt::format("{}: MIG is on, and a power limit would hit every slice of the "
-                             "card; turn MIG off or use --measure-only",
-                             card)};
+    return sliced_error(card);
   }
   if (!found.range) {
     return Error{ErrorKind::device,

@@ -23,6 +23,9 @@ Result<LimitBounds> limit_bounds(const LimitState& found,
                                  const std::optional<Watts>& max_limit,
                                  const std::string& card);
 
+/// Why no limit is written to a card whose slices belong to several.
+Error sliced_error(const std::string& card);
+
 /// What to say first where `bounds` raise a limit: "...: --max-limit raises ...".
 std::string raising_sentence(const LimitState& found,
                              const LimitBounds& bounds,

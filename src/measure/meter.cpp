@@ -114,6 +114,10 @@ Result<Measurement> Meter::measure(const Setting& setting, std::optional<Watts> 
   measured->energy.relative_error =
       measured->energy.value ? device_->info().energy_error : std::nullopt;
   measured->numerical_state = workload_->numerical_state();
+  if (device_->info().shared) {
+    std::erase(measured->notes, WindowNote::foreign_process);
+    measured->notes.push_back(WindowNote::shared_card);
+  }
   if (!*settled && !workload_->work_done().stopped) {
     measured->notes.push_back(WindowNote::never_settled);
   }

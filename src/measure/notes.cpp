@@ -49,6 +49,9 @@ constexpr std::array kNotes = {
         true},
     Row{WindowNote::progress_changed, "progress-changed",
         "something else became what is counted as steps during the window", true},
+    Row{WindowNote::shared_card, "shared-card",
+        "others may have used the card, too (--shared): speed and joules may be partly theirs",
+        false},
 };
 
 const Row& row(WindowNote note) { return kNotes.at(static_cast<std::size_t>(note)); }

@@ -27,6 +27,7 @@ enum class WindowNote {
   job_restarted,
   suspended,
   progress_changed,
+  shared_card,
 };
 
 /// The word in records: "thermal-throttle".

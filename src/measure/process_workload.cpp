@@ -86,6 +86,8 @@ Result<void> ProcessWorkload::launch() {
     }
     at_start_ = progress_.latest();
     how.environment = progress_.environment();
+    how.environment.insert(how.environment.end(), options_.environment.begin(),
+                           options_.environment.end());
     tail_.clear();
   }
   Result<std::unique_ptr<Job>> started = Job::start(std::move(how));

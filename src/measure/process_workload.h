@@ -29,6 +29,7 @@ struct ProcessOptions {
   Labels labels;
   /// No progress is looked for: a step is a second of running, whatever it did.
   bool power_only = false;
+  Environment environment;  ///< added to ours, and to what the progress needs
   JobOutput output = JobOutput::terminal;
   Seconds patience{300};  ///< for the first step after a start
   Seconds grace{5};       ///< between SIGTERM and SIGKILL

@@ -134,6 +134,12 @@ Result<void> check_setting(const Setting& setting, const Knob& knob, const std::
   return of_the_knob(where, knob.name, "is missing");
 }
 
+// A simulated device is named by a file, which may have commas in its name.
+int cards_in(const std::string& device_id) {
+  const auto commas = std::count(device_id.begin(), device_id.end(), ',');
+  return device_id.starts_with("GPU-") ? 1 + static_cast<int>(commas) : 1;
+}
+
 }  // namespace
 
 bool looks_like_record(std::string_view text) { return !text.empty() && text.front() == '{'; }
@@ -196,6 +202,7 @@ Series to_series(const Record& record) {
   Series series;
   series.labels = record.header.labels;
   series.device = record.header.device;
+  series.cards = cards_in(record.header.device_id);
   series.knob = record.header.knobs.front();
   series.provenance = record.header.provenance;
   series.limits = record.header.limits;

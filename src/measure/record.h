@@ -12,8 +12,8 @@ namespace halfwatt {
 
 /// What a record says once, in its first line; docs/record.md describes the format.
 struct RecordHeader {
-  std::string device_id;  ///< as --device takes it
-  std::string device;     ///< name of the card
+  std::string device_id;  ///< as --device takes it: of several cards, separated by commas
+  std::string device;     ///< name of the card; of several "2 x NVIDIA A100"
   std::optional<LimitRange> limits;
   Provenance provenance = Provenance::measured;
   std::string workload;

@@ -33,6 +33,7 @@ std::string text(const Labels& labels);
 struct Series {
   Labels labels;
   std::string device;  ///< name of the card, "unknown" where the file does not say
+  int cards = 1;       ///< that one job used: energy is of all, a limit is of each
   Knob knob = power_limit_knob();
   Provenance provenance = Provenance::recorded;
   std::optional<LimitRange> limits;

@@ -209,6 +209,7 @@ std::optional<double> demand_of(const Curve& curve) {
 
 Curve build_curve(const Series& series, Reference reference) {
   Curve curve;
+  curve.cards = series.cards;
   WindowsByX windows = windows_that_count(series, curve.rejected);
   if (windows.empty()) {
     return curve;

@@ -45,6 +45,7 @@ struct Curve {
   /// Above it the cap does not bind, so that limit times time counts no further; absent where
   /// no plateau was found.
   std::optional<double> binding_limit;
+  int cards = 1;  ///< each has the limit, so that limit times time is of one
   int windows = 0;
   int rejected = 0;  ///< windows left out
 

@@ -46,7 +46,7 @@ double joules_per_item(const Curve& curve, std::size_t i, EnergyBasis basis) {
   const CurvePoint& point = curve.points[i];
   return basis == EnergyBasis::measured
              ? *point.joules_per_item
-             : std::min(point.x, curve.binding_limit.value_or(point.x)) /
+             : std::min(point.x, curve.binding_limit.value_or(point.x)) * curve.cards /
                    point.items_per_second;
 }
 

@@ -169,6 +169,35 @@ TEST(NvmlLimit, is_put_back_at_the_next_start_when_the_set_itself_kills_the_guar
   }
 }
 
+TEST(NvmlLimit, is_set_on_eight_cards_or_on_none) {
+  constexpr std::size_t kCards = 8;
+  fake_nvml::Script script = FakeNvml::cards(kCards);
+  fake_nvml::Fault fault = refusal(999);
+  fault.card = kCards - 1;
+  fault.armed = false;
+  script.faults.push_back(fault);
+  Bench bench(std::move(script));
+  GuardianOrder order = bench.order();
+  for (std::size_t card = 1; card < kCards; ++card) {
+    order.cards.push_back(bench.fake.card(card).uuid);
+  }
+  auto client = GuardianClient::start(order);
+  ASSERT_TRUE(client) << client.error().message;
+  const auto all_at = [&bench](std::uint32_t limit_mw) {
+    for (std::size_t card = 0; card < kCards; ++card) {
+      EXPECT_EQ(bench.fake.requested_mw(card), limit_mw) << card;
+    }
+  };
+  ASSERT_TRUE((*client)->set(Watts(250)));
+  all_at(250'000);
+  bench.fake.arm(0);
+  EXPECT_FALSE((*client)->set(Watts(200)));
+  all_at(250'000);
+  bench.fake.disarm(0);
+  EXPECT_TRUE((*client)->restore());
+  all_at(350'000);
+}
+
 TEST(NvmlLimit, needs_a_library) {
   Bench bench;
   ::setenv("HALFWATT_NVML", "/nonexistent/libnvidia-ml.so.1", 1);

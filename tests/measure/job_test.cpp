@@ -13,6 +13,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "device/nvml_processes.h"
 #include "measure/odd_job.h"
 
 namespace halfwatt {
@@ -151,6 +152,21 @@ TEST(Job, ends_what_left_its_group_its_session_and_its_parent) {
   ASSERT_TRUE(lives(daemon));
   EXPECT_TRUE(job->end(Seconds(0.05)));
   EXPECT_FALSE(lives(daemon));
+}
+
+TEST(Job, is_the_descent_of_all_that_it_started) {
+  const TestFolder folder;
+  const auto job = start(odd_job({"fork-away", folder.path("pid")}), JobOutput::pipe);
+  const pid_t daemon = wait_for_pid(folder.path("pid"));
+  EXPECT_TRUE(descends_from("/", job->group(), ::getpid()));
+  EXPECT_TRUE(descends_from("/", ::getpid(), ::getpid()));
+  // It has no parent of the job any more; it came to us.
+  EXPECT_TRUE(wait_for([&] { return descends_from("/", daemon, ::getpid()); }));
+  EXPECT_FALSE(descends_from("/", ::getppid(), ::getpid()));
+  EXPECT_FALSE(descends_from("/", 1, ::getpid()));
+  EXPECT_FALSE(descends_from("/", job->group(), daemon));
+  EXPECT_TRUE(job->end(Seconds(0.05)));
+  EXPECT_FALSE(descends_from("/", daemon, ::getpid()));
 }
 
 TEST(Job, ends_a_stopped_command) {

@@ -32,6 +32,7 @@ class WithoutCounter final : public Device {
   const DeviceInfo& info() const override { return info_; }
   Result<Sample> read() override { return card_->read(); }
   std::optional<Joules> energy() override { return std::nullopt; }
+  void share() { info_.shared = true; }
 
  private:
   SimulatedCard* card_;
@@ -55,6 +56,23 @@ TEST(Meter, measures_a_workload_under_a_limit) {
   EXPECT_NEAR(*measured.energy.relative_error, 0.03, 1e-12);
   const double joules_per_item = 250 * 0.97 * 0.25 / 160;
   EXPECT_NEAR(measured.joules_per_item()->value(), joules_per_item, 0.01 * joules_per_item);
+}
+
+TEST(Meter, marks_the_windows_of_a_card_that_others_may_use_and_lets_them_count) {
+  Simulation::Parts parts;
+  parts.faults = {{Fault::Kind::foreign_process, Seconds(0), Seconds(1e6)}};
+  Simulation simulation(parts);
+  ASSERT_TRUE(simulation.workload.start());
+  ASSERT_TRUE(simulation.card.set_limit(Watts(250)));
+  WithoutCounter card(simulation.card);
+  Meter meter(simulation.clock, card, simulation.workload, MeterRules{}, never);
+  EXPECT_TRUE(meter.warm_up().value());
+  EXPECT_EQ(meter.measure(at_limit(250), Watts(250)).value().notes,
+            Notes{WindowNote::foreign_process});
+  card.share();
+  const Measurement shared = meter.measure(at_limit(250), Watts(250)).value();
+  EXPECT_EQ(shared.notes, Notes{WindowNote::shared_card});
+  EXPECT_TRUE(shared.counts());
 }
 
 TEST(Meter, counts_time_from_its_own_beginning) {

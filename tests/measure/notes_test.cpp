@@ -12,7 +12,7 @@ namespace {
 
 std::vector<WindowNote> all_notes() {
   std::vector<WindowNote> notes;
-  for (int i = 0; i <= static_cast<int>(WindowNote::progress_changed); ++i) {
+  for (int i = 0; i <= static_cast<int>(WindowNote::shared_card); ++i) {
     notes.push_back(static_cast<WindowNote>(i));
   }
   return notes;
@@ -49,7 +49,7 @@ TEST(WindowNote, voids_a_window_unless_the_figures_still_hold) {
   std::ranges::copy_if(all_notes(), std::back_inserter(harmless),
                        [](WindowNote each) { return !invalidates(each); });
   EXPECT_EQ(harmless, (std::vector{WindowNote::clamped, WindowNote::never_settled,
-                                   WindowNote::cap_not_binding}));
+                                   WindowNote::cap_not_binding, WindowNote::shared_card}));
 }
 
 }  // namespace

@@ -164,6 +164,17 @@ TEST(Record, becomes_a_series_of_its_windows_along_its_first_knob) {
   EXPECT_EQ(series.measurements.size(), 3U);
 }
 
+TEST(Record, knows_how_many_cards_its_job_used) {
+  Record record{full_header(), {}, false};
+  const auto cards = [&record](const std::string& device_id) {
+    record.header.device_id = device_id;
+    return to_series(record).cards;
+  };
+  EXPECT_EQ(cards("GPU-1"), 1);
+  EXPECT_EQ(cards("GPU-1,GPU-2,GPU-3"), 3);
+  EXPECT_EQ(cards("sim:a,b.csv"), 1);
+}
+
 TEST(Record, becomes_one_series_for_each_combination_of_its_further_knobs) {
   auto record = parse_record(record_text(4), "run.jsonl");
   ASSERT_TRUE(record);

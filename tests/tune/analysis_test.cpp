@@ -103,6 +103,29 @@ TEST(Analysis, never_advises_a_dead_series) {
   }
 }
 
+TEST(Analysis, takes_a_limit_to_be_each_card_s_and_energy_to_be_that_of_all) {
+  const auto of_cards = [](int cards, double watts) {
+    Series series = scripted_series({{200, 12, watts * 200}, {300, 10, watts * 300}});
+    series.cards = cards;
+    Result<Verdict> verdict = analyze({std::move(series)}, AnalysisOptions{});
+    EXPECT_TRUE(verdict);
+    return *std::move(verdict);
+  };
+  const auto tells_of_too_much = [](const Verdict& verdict) {
+    const auto& notes = verdict.series.front().notes;
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& each) {
+      return each.find("more than its limit") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(tells_of_too_much(of_cards(4, 4)));
+  EXPECT_TRUE(tells_of_too_much(of_cards(4, 5)));
+  EXPECT_TRUE(tells_of_too_much(of_cards(1, 4)));
+  const Verdict one = of_cards(1, 0);  // no joules: an estimate
+  const Verdict four = of_cards(4, 0);
+  EXPECT_DOUBLE_EQ(four.series.front().least->joules_per_item,
+                   4 * one.series.front().least->joules_per_item);
+}
+
 TEST(Analysis, compares_only_series_that_did_the_same_job) {
   const Verdict verdict = study();
   ASSERT_EQ(verdict.pareto.size(), 2U);  // training and inference
