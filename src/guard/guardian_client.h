@@ -69,6 +69,7 @@ class GuardianClient final : public LimitGuard {
  private:
   explicit GuardianClient(GuardianOrder order) : order_(std::move(order)) {}
   Result<void> spawn();
+  Result<std::vector<std::string>> spawn_and_hold();
   /// One answer; nullopt when the guardian is gone.
   std::optional<Message> exchange(const Message& request);
   Result<Message> ask(const Message& request, bool last = false);

@@ -14,6 +14,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/remark.h"
+
 namespace halfwatt {
 namespace {
 
@@ -132,7 +134,7 @@ Job::~Job() {
   }
   if (options_.ends_with_us) {
     if (const Result<void> done = end(); !done) {
-      fmt::print(stderr, "halfwatt: {}\n", done.error().message);
+      remark(done.error().message);
     }
   } else if (!end_ && options_.on_group) {
     options_.on_group(std::nullopt);

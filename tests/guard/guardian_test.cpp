@@ -112,6 +112,38 @@ TEST(Guardian, puts_limits_back_when_its_parent_is_killed) {
   }
 }
 
+TEST(Guardian, puts_every_card_back_where_nobody_hears_what_it_says) {
+  Cards cards(3);
+  const pid_t parent = start_child([&] {
+    std::array<int, 2> pipe{};
+    if (::pipe(pipe.data()) != 0 || ::dup2(pipe[1], STDERR_FILENO) < 0) {
+      return 1;
+    }
+    ::close(pipe[0]);  // as where `2>&1 | head` has ended
+    auto client = GuardianClient::start(cards.order());
+    if (!client || !(*client)->set(Watts(200))) {
+      return 1;
+    }
+    while (true) {
+      ::pause();
+    }
+    return 0;
+  });
+  ASSERT_TRUE(wait_until([&] { return cards.all_at(Watts(200)); }));
+  ::kill(parent, SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return cards.all_at(Cards::kFound); }, 2));
+  end_of(parent);
+}
+
+TEST(Guardian, says_why_its_folder_cannot_be_made) {
+  Cards cards;
+  GuardianOrder order = cards.order();
+  order.state_dir = "/proc/self/no/such/folder";  // for root, too
+  const auto client = GuardianClient::start(order);
+  ASSERT_FALSE(client);
+  EXPECT_NE(client.error().message.find("--state-dir"), std::string::npos);
+}
+
 TEST(Guardian, does_not_mistake_a_child_of_its_parent_for_it) {
   Cards cards;
   std::array<int, 2> pipe{};
