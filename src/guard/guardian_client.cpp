@@ -58,6 +58,31 @@ Result<std::unique_ptr<GuardianClient>> GuardianClient::start(GuardianOrder orde
   return client;
 }
 
+Result<std::unique_ptr<GuardianClient>> GuardianClient::look(GuardianOrder order) {
+  std::unique_ptr<GuardianClient> client(new GuardianClient(std::move(order)));
+  client->released_ = true;
+  LimitControls controls;
+  for (const std::string& card : client->order_.cards) {
+    const auto control = controls.open(card);
+    if (!control) {
+      return control.error();
+    }
+    const Result<LimitState> state = (*control)->look();
+    if (!state) {
+      return state.error();
+    }
+    const Result<LimitBounds> bounds = limit_bounds(*state, client->order_.max_limit, card);
+    if (!bounds) {
+      return bounds.error();
+    }
+    if (bounds->raised) {
+      client->remarks_.push_back(raising_sentence(*state, *bounds, card));
+    }
+    client->states_.push_back(*state);
+  }
+  return client;
+}
+
 GuardianClient::~GuardianClient() {
   if (const Result<void> done = restore(); !done) {
     remark(done.error().message);

@@ -185,6 +185,22 @@ std::optional<int> Job::stopped() {
 
 void Job::signal(int number) const { ::kill(-leader_, number); }
 
+void Job::stay_stopped() {
+  if (options_.on_group && !end_) {
+    options_.on_group(std::nullopt);  // which continues it
+    signal(SIGSTOP);
+    stays_stopped_ = true;
+  }
+}
+
+void Job::go_on() {
+  if (stays_stopped_ && !end_) {
+    options_.on_group(leader_);
+    stays_stopped_ = false;
+  }
+  signal(SIGCONT);
+}
+
 bool Job::gone() {
   ended();
   tree_.reap();
