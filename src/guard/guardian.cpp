@@ -33,6 +33,18 @@ constexpr Seconds kPatienceInCompany{2};
 constexpr Seconds kPatienceAlone{60};
 constexpr Seconds kPause{0.1};
 
+// One error that tells of every card; that one could not be put back counts most.
+void join(std::optional<Error>& all, const Error& more) {
+  if (!all) {
+    all = more;
+    return;
+  }
+  all->message += "; " + more.message;
+  if (more.kind == ErrorKind::not_restored) {
+    all->kind = more.kind;
+  }
+}
+
 class Guardian {
  public:
   Guardian(int socket, pid_t parent, const StateHook& at)
@@ -48,7 +60,7 @@ class Guardian {
   Message hold(const Message& request);
   Message set(const Message& request);
   Message continue_later(const Message& request);
-  /// The worst error, if any. Cards that are back are let go.
+  /// What went wrong with any card. Those that are back are let go.
   Result<void> put_all_back(Seconds patience);
   void remark_what_is_back() const;
   void enter(GuardianState state) const {
@@ -142,17 +154,17 @@ Result<void> Guardian::put_all_back(Seconds patience) {
   }
   SteadyClock clock;
   const Seconds end = clock.now() + patience;
-  std::optional<Error> worst;
+  std::optional<Error> wrong;
   while (!cards_.empty()) {
     std::vector<HeldCard> left;
     std::optional<Error> failure;
     for (HeldCard& card : cards_) {
       const Result<PutBack> back = card.restore();
       if (!back) {
-        failure = back.error();
+        join(failure, back.error());
         left.push_back(std::move(card));
       } else if (back->action == RestoreAction::foreign) {
-        worst = Error{ErrorKind::device, back->sentence};
+        join(wrong, Error{ErrorKind::device, back->sentence});
       } else if (back->action == RestoreAction::put_back) {
         put_back_.push_back(back->sentence);
       }
@@ -160,13 +172,14 @@ Result<void> Guardian::put_all_back(Seconds patience) {
     cards_ = std::move(left);
     if (failure && clock.now() >= end) {
       cards_.clear();  // lets the locks go: somebody else may have more luck
-      return *failure;
+      join(wrong, *failure);
+      break;
     }
     if (failure) {
       clock.sleep_until(clock.now() + kPause);
     }
   }
-  return worst ? Result<void>(*worst) : Result<void>();
+  return wrong ? Result<void>(*wrong) : Result<void>();
 }
 
 // After the last card and not before: a terminal that is held (Ctrl-S) or a full pipe would

@@ -233,6 +233,20 @@ TEST(Guardian, leaves_alone_what_somebody_else_set_meanwhile) {
   EXPECT_EQ(cards[1].limit(), Watts(350));
 }
 
+TEST(Guardian, tells_of_every_card_that_it_leaves_alone) {
+  Cards cards(3);
+  auto client = start(cards);
+  ASSERT_TRUE(client->set(Watts(200)));
+  ASSERT_TRUE(cards[0].set(Watts(222)));
+  ASSERT_TRUE(cards[2].set(Watts(111)));
+  const auto back = client->restore();
+  ASSERT_FALSE(back);
+  for (const std::string value : {"stands at 222 W", "stands at 111 W"}) {
+    EXPECT_NE(back.error().message.find(value), std::string::npos) << back.error().message;
+  }
+  EXPECT_EQ(cards[1].limit(), Cards::kFound);
+}
+
 TEST(Guardian, never_raises_what_somebody_lowered) {
   Cards cards;
   ASSERT_TRUE(cards[0].set(Watts(300)));
