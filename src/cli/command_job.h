@@ -8,23 +8,10 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/job_device.h"
+#include "cli/scratch_folder.h"
 #include "measure/process_workload.h"
 
 namespace halfwatt {
-
-/// A folder that is gone with its owner.
-class ScratchFolder {
- public:
-  static Result<std::unique_ptr<ScratchFolder>> make();
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// A throw-away copy of a user's command on a card, ready to be measured: `tune ... -- CMD`.
 /// Members in the order of their making: the command ends before its limits are put back.

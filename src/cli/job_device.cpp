@@ -28,8 +28,17 @@ std::filesystem::path duty_file(const Invocation& invocation) {
 }
 
 Result<JobDevices> open_duty(const Invocation& invocation, DeviceId id, const Clock& clock) {
-  const std::filesystem::path path = duty_file(invocation);
   std::error_code failed;
+  std::filesystem::path path = duty_file(invocation);
+  JobDevices devices;
+  if (invocation.has("--dry-run") && !std::filesystem::exists(path, failed)) {
+    Result<std::unique_ptr<ScratchFolder>> folder = ScratchFolder::make();
+    if (!folder) {
+      return folder.error();
+    }
+    devices.folder = std::move(*folder);
+    path = std::filesystem::path(devices.folder->path()) / path.filename();
+  }
   if (std::filesystem::create_directories(path.parent_path(), failed)) {
     std::filesystem::permissions(path.parent_path(), std::filesystem::perms::owner_all, failed);
   }
@@ -42,7 +51,6 @@ Result<JobDevices> open_duty(const Invocation& invocation, DeviceId id, const Cl
   if (!limit) {
     return limit.error();
   }
-  JobDevices devices;
   devices.ids = {id};
   devices.cards = {"limit-file:" + path.string()};
   devices.duty =
@@ -161,7 +169,9 @@ Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation
     }
     order.max_limit = Watts(*most);
   }
-  Result<std::unique_ptr<GuardianClient>> guardian = GuardianClient::start(std::move(order));
+  Result<std::unique_ptr<GuardianClient>> guardian =
+      invocation.has("--dry-run") ? GuardianClient::look(std::move(order))
+                                  : GuardianClient::start(std::move(order));
   if (guardian) {
     for (const std::string& each : (*guardian)->remarks()) {
       remark(each);

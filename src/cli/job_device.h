@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/scratch_folder.h"
 #include "device/devices.h"
 #include "device/duty.h"
 #include "guard/guardian_client.h"
@@ -19,10 +20,11 @@ namespace halfwatt {
 /// What a user's command runs on, as `--device` names it: cards, or sim:duty.
 struct JobDevices {
   std::vector<DeviceId> ids;
-  std::vector<std::string> cards;    ///< as the guardian calls them
-  std::unique_ptr<DutyCard> duty;    ///< where it is sim:duty
-  std::unique_ptr<DeviceList> list;  ///< of this machine, where it is not
-  Environment environment;           ///< for the command, so that it uses these cards
+  std::vector<std::string> cards;         ///< as the guardian calls them
+  std::unique_ptr<ScratchFolder> folder;  ///< of sim:duty's limit, where nothing may stay
+  std::unique_ptr<DutyCard> duty;         ///< where it is sim:duty
+  std::unique_ptr<DeviceList> list;       ///< of this machine, where it is not
+  Environment environment;                ///< for the command, so that it uses these cards
 };
 
 /// Whether `id` is the card that acts on real processes.
@@ -49,7 +51,8 @@ std::function<void(std::optional<pid_t>)> group_handler(JobDevices& devices,
                                                         GuardianClient* guardian);
 
 /// The guardian for the cards; `--state-dir` and `--max-limit` are obeyed, and its remarks are
-/// shown. Errors: as GuardianClient::start().
+/// shown. With --dry-run none is started, and the limits are only read. Errors: as
+/// GuardianClient::start().
 Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation,
                                                     const JobDevices& devices);
 

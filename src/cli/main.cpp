@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -44,7 +46,22 @@ Result<int> run(const std::string& program, const std::vector<std::string>& word
 }  // namespace
 }  // namespace halfwatt
 
+namespace {
+
+// Whoever starts us without the three usual files would have the next ones that we open in
+// their place: a socket of the guardian would get what is meant for people.
+void open_usual_files() {
+  int file = -1;
+  do {
+    file = ::open("/dev/null", O_RDWR);
+  } while (file >= 0 && file <= STDERR_FILENO);
+  ::close(file);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  open_usual_files();
   // Before anything else: a guardian has no threads, and lets go of what it inherits.
   if (halfwatt::is_guardian(argc, argv)) {
     return halfwatt::guardian_main(argc, argv);
@@ -57,7 +74,7 @@ int main(int argc, char** argv) {
   if (done) {
     return *done;
   }
-  fmt::print(stderr, "halfwatt: {}\n", done.error().message);
+  halfwatt::remark(done.error().message);
   // Whoever runs a real job through us must be able to tell our failures from the job's.
   constexpr int kNotStarted = 125;
   return argc > 1 && std::string_view(argv[1]) == "run"

@@ -94,8 +94,6 @@ Result<void> print(std::string_view text) {
   return {};
 }
 
-void remark(std::string_view text) { fmt::print(stderr, "halfwatt: {}\n", text); }
-
 std::string for_stdout(const Document& document) {
   TerminalStyle style;
   // https://no-color.org: any value of NO_COLOR but an empty one turns colour off.

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/remark.h"
 #include "cli/command.h"
 #include "report/document.h"
 #include "tune/verdict.h"
@@ -32,8 +33,6 @@ Result<void> show(const Invocation& invocation,
 
 /// Writes `text` to stdout; an error if that fails (disk full, say).
 Result<void> print(std::string_view text);
-/// One line on stderr, for what is not part of the answer.
-void remark(std::string_view text);
 
 /// A document for the terminal that stdout is, or for the file.
 std::string for_stdout(const Document& document);

@@ -113,6 +113,13 @@ Result<void> set_limit(const Wish& wish, Limits& limits) {
   if (!set) {
     return set.error();
   }
+  constexpr Watts kCoarsestStep{25};  // of a card that rounds
+  if (*set > wanted + kCoarsestStep || wanted > *set + kCoarsestStep) {
+    return Error{ErrorKind::device,
+                 fmt::format("a limit of {:g} W: the card says {:g} W after it was set: it or "
+                             "its driver does not take it",
+                             wanted.value(), set->value())};
+  }
   remark(fmt::format("{:g} W while the command runs, then {:g} W again", set->value(),
                      guardian.found().value()));
   return {};

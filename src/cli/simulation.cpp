@@ -38,8 +38,8 @@ Result<std::vector<RecordedSeries>> series_of(const DeviceId& device) {
   if (device.kind != DeviceId::Kind::simulated) {
     return Error{
         ErrorKind::device,
-        fmt::format("--device {}: this version measures simulated devices only; needed "
-                    "sim:rtx3090 or sim:FILE.csv (analyze reads what you recorded)",
+        fmt::format("--device {}: nothing runs on it; needed a command behind -- for tune and "
+                    "sweep, or sim:rtx3090 or sim:FILE.csv",
                     device.text())};
   }
   if (device.name == "rtx3090") {

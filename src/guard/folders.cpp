@@ -99,14 +99,16 @@ Result<Descriptor> open_folder(const std::filesystem::path& path) {
   std::error_code ignored;  // the open below says why
   const std::filesystem::path absolute = std::filesystem::absolute(path, ignored);
   std::filesystem::path made;
+  int why = 0;
   for (const auto& part : absolute) {
     made /= part;
-    ::mkdir(made.c_str(), 0755);
+    why = ::mkdir(made.c_str(), 0755) == 0 || errno == EEXIST || why != 0 ? why : errno;
   }
   Descriptor folder(::open(absolute.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.is_open()) {
-    return Error{ErrorKind::device, fmt::format("folder {}: {}; --state-dir names another one",
-                                                path.string(), std::strerror(errno))};
+    return Error{ErrorKind::device,
+                 fmt::format("folder {}: {}; --state-dir names another one", path.string(),
+                             std::strerror(errno == ENOENT && why != 0 ? why : errno))};
   }
   return folder;
 }

@@ -11,14 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/remark.h"
 #include "guard/controls.h"
 #include "guard/held_card.h"
 #include "guard/wire.h"
@@ -32,7 +33,17 @@ constexpr Seconds kPatienceInCompany{2};
 constexpr Seconds kPatienceAlone{60};
 constexpr Seconds kPause{0.1};
 
-void say(const std::string& text) { fmt::print(stderr, "halfwatt: {}\n", text); }
+// One error that tells of every card; that one could not be put back counts most.
+void join(std::optional<Error>& all, const Error& more) {
+  if (!all) {
+    all = more;
+    return;
+  }
+  all->message += "; " + more.message;
+  if (more.kind == ErrorKind::not_restored) {
+    all->kind = more.kind;
+  }
+}
 
 class Guardian {
  public:
@@ -49,8 +60,9 @@ class Guardian {
   Message hold(const Message& request);
   Message set(const Message& request);
   Message continue_later(const Message& request);
-  /// The worst error, if any. Cards that are back are let go.
-  Result<void> put_all_back(Seconds patience, bool aloud);
+  /// What went wrong with any card. Those that are back are let go.
+  Result<void> put_all_back(Seconds patience);
+  void remark_what_is_back() const;
   void enter(GuardianState state) const {
     if (at_) {
       at_(state);
@@ -63,6 +75,7 @@ class Guardian {
   LimitControls controls_;
   std::vector<HeldCard> cards_;
   std::vector<int> groups_;
+  std::vector<std::string> put_back_;  ///< sentences, for the end
 };
 
 Message Guardian::hold(const Message& request) {
@@ -123,6 +136,9 @@ Message Guardian::continue_later(const Message& request) {
   if (!number || group <= 1) {
     return answer(bad_input("continue_group: needed a process group"));
   }
+  if (std::find(groups_.begin(), groups_.end(), group) != groups_.end()) {
+    return {"ok"};  // a job that was stopped and goes on
+  }
   groups_.push_back(group);
   for (HeldCard& card : cards_) {
     if (const Result<void> noted = card.remember_group(group); !noted) {
@@ -132,43 +148,52 @@ Message Guardian::continue_later(const Message& request) {
   return {"ok"};
 }
 
-Result<void> Guardian::put_all_back(Seconds patience, bool aloud) {
+Result<void> Guardian::put_all_back(Seconds patience) {
   for (const int group : groups_) {
     ::kill(-group, SIGCONT);
   }
   SteadyClock clock;
   const Seconds end = clock.now() + patience;
-  std::optional<Error> worst;
+  std::optional<Error> wrong;
   while (!cards_.empty()) {
     std::vector<HeldCard> left;
     std::optional<Error> failure;
     for (HeldCard& card : cards_) {
       const Result<PutBack> back = card.restore();
       if (!back) {
-        failure = back.error();
+        join(failure, back.error());
         left.push_back(std::move(card));
       } else if (back->action == RestoreAction::foreign) {
-        worst = Error{ErrorKind::device, back->sentence};
-      } else if (aloud && back->action == RestoreAction::put_back) {
-        say(back->sentence);
+        join(wrong, Error{ErrorKind::device, back->sentence});
+      } else if (back->action == RestoreAction::put_back) {
+        put_back_.push_back(back->sentence);
       }
     }
     cards_ = std::move(left);
     if (failure && clock.now() >= end) {
       cards_.clear();  // lets the locks go: somebody else may have more luck
-      return *failure;
+      join(wrong, *failure);
+      break;
     }
     if (failure) {
       clock.sleep_until(clock.now() + kPause);
     }
   }
-  return worst ? Result<void>(*worst) : Result<void>();
+  return wrong ? Result<void>(*wrong) : Result<void>();
+}
+
+// After the last card and not before: a terminal that is held (Ctrl-S) or a full pipe would
+// keep whoever writes to it waiting.
+void Guardian::remark_what_is_back() const {
+  for (const std::string& sentence : put_back_) {
+    remark(sentence);
+  }
 }
 
 bool Guardian::serve(const Message& request) {
   const std::string& verb = request.front();
   if (verb == "release") {
-    const Result<void> done = put_all_back(kPatienceInCompany, false);
+    const Result<void> done = put_all_back(kPatienceInCompany);
     (void)send_message(socket_, done ? Message{"ok"} : answer(done.error())).has_value();
     return false;
   }
@@ -212,9 +237,10 @@ int Guardian::live() {
         continue;
       }
     }
-    const Result<void> done = put_all_back(kPatienceAlone, true);
+    const Result<void> done = put_all_back(kPatienceAlone);
+    remark_what_is_back();
     if (!done) {
-      say(done.error().message);
+      remark(done.error().message);
     }
     return done ? 0 : exit_code(done.error().kind);
   }
@@ -268,8 +294,8 @@ int guardian_main(int, char**, const StateHook& at) {
                       type == SOCK_SEQPACKET &&
                       ::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &parent, &size) == 0;
   if (!socket) {
-    say(fmt::format("{} is what halfwatt starts for itself; see halfwatt --help",
-                    kGuardianVerb));
+    remark(fmt::format("{} is what halfwatt starts for itself; see halfwatt --help",
+                       kGuardianVerb));
     return exit_code(ErrorKind::bad_input);
   }
   return Guardian(STDIN_FILENO, parent.pid, at).live();

@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 
+#include "base/remark.h"
 #include "guard/controls.h"
 #include "guard/guardian_process.h"
 #include "guard/limit_bounds.h"
@@ -42,16 +42,12 @@ Result<std::unique_ptr<GuardianClient>> GuardianClient::start(GuardianOrder orde
   }
   std::unique_ptr<GuardianClient> client(new GuardianClient(std::move(order)));
   client->stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
-  Result<void> done = client->spawn();
-  if (done) {
-    auto remarks = client->hold();
-    done = remarks ? Result<void>() : remarks.error();
-    client->remarks_ = remarks ? std::move(*remarks) : std::vector<std::string>();
-  }
-  if (!done) {
+  auto remarks = client->spawn_and_hold();
+  if (!remarks) {
     client->released_ = true;
-    return done.error();
+    return remarks.error();
   }
+  client->remarks_ = std::move(*remarks);
   const auto& cards = client->order_.cards;
   if (std::any_of(cards.begin(), cards.end(), is_shared_card)) {
     for (std::string& each : deaths_at_once()) {
@@ -62,9 +58,34 @@ Result<std::unique_ptr<GuardianClient>> GuardianClient::start(GuardianOrder orde
   return client;
 }
 
+Result<std::unique_ptr<GuardianClient>> GuardianClient::look(GuardianOrder order) {
+  std::unique_ptr<GuardianClient> client(new GuardianClient(std::move(order)));
+  client->released_ = true;
+  LimitControls controls;
+  for (const std::string& card : client->order_.cards) {
+    const auto control = controls.open(card);
+    if (!control) {
+      return control.error();
+    }
+    const Result<LimitState> state = (*control)->look();
+    if (!state) {
+      return state.error();
+    }
+    const Result<LimitBounds> bounds = limit_bounds(*state, client->order_.max_limit, card);
+    if (!bounds) {
+      return bounds.error();
+    }
+    if (bounds->raised) {
+      client->remarks_.push_back(raising_sentence(*state, *bounds, card));
+    }
+    client->states_.push_back(*state);
+  }
+  return client;
+}
+
 GuardianClient::~GuardianClient() {
   if (const Result<void> done = restore(); !done) {
-    std::fprintf(stderr, "halfwatt: %s\n", done.error().message.c_str());
+    remark(done.error().message);
   }
   if (watcher_.joinable()) {
     ::eventfd_write(stop_.number(), 1);
@@ -81,6 +102,18 @@ Result<void> GuardianClient::spawn() {
   socket_ = std::move(started->socket);
   pid_ = started->pid;
   return {};
+}
+
+// A guardian that dies over its first card is replaced like any other; one that refuses is not.
+Result<std::vector<std::string>> GuardianClient::spawn_and_hold() {
+  if (const Result<void> started = spawn(); !started) {
+    return started.error();
+  }
+  auto remarks = hold();
+  for (int again = 1; !remarks && !alive() && again < kAttempts; ++again) {
+    remarks = replace();
+  }
+  return remarks;
 }
 
 // With the mutex held, or before there is a second thread.

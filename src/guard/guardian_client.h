@@ -36,6 +36,9 @@ class GuardianClient final : public LimitGuard {
   /// Starts a guardian, with privilege where a card needs it, and lets it hold the cards.
   /// Errors: see HeldCard::hold(); or no guardian could be started.
   static Result<std::unique_ptr<GuardianClient>> start(GuardianOrder order);
+  /// Reads the same without a guardian, a lock or a journal; nothing can be set. Errors: a card
+  /// that cannot be read or takes no limit.
+  static Result<std::unique_ptr<GuardianClient>> look(GuardianOrder order);
   GuardianClient(const GuardianClient&) = delete;
   GuardianClient& operator=(const GuardianClient&) = delete;
   /// Restores if nobody did; what fails then is said on stderr.
@@ -69,6 +72,7 @@ class GuardianClient final : public LimitGuard {
  private:
   explicit GuardianClient(GuardianOrder order) : order_(std::move(order)) {}
   Result<void> spawn();
+  Result<std::vector<std::string>> spawn_and_hold();
   /// One answer; nullopt when the guardian is gone.
   std::optional<Message> exchange(const Message& request);
   Result<Message> ask(const Message& request, bool last = false);

@@ -8,8 +8,10 @@ namespace {
 // Longer than a guardian takes that is just putting back, its parent having died.
 constexpr Seconds kPatience{3};
 
-// The coarsest step that a card is taken to round a limit to.
-constexpr Watts kCoarsestStep{5};
+// The coarsest step that a card is taken to round a limit to. What is read at once after a
+// write is not taken for a stranger's within this: that would leave the card at a limit of
+// ours.
+constexpr Watts kCoarsestStep{25};
 
 }  // namespace
 
@@ -43,8 +45,7 @@ Result<HeldCard> HeldCard::hold(const std::string& card,
   held.entry_ =
       JournalEntry{card, terms.load, found->requested, found->persistence, {}, {}, {}};
   if (const Result<void> proven = held.prove(); !proven) {
-    (void)held.journal_.close(card);
-    return proven.error();
+    return held.undo(proven.error());
   }
   return held;
 }
@@ -78,11 +79,25 @@ Result<void> HeldCard::prove() {
   if (!same_limit(*proven, entry_.found)) {
     return Error{
         ErrorKind::device,
-        fmt::format("{}: the limit moved from {:g} W to {:g} W while it was looked at; "
-                    "something else sets it",
+        fmt::format("{}: was set to the {:g} W that were found and said {:g} W: it rounds, or "
+                    "something else sets it; use --measure-only",
                     entry_.card, entry_.found.value(), proven->value())};
   }
   return {};
+}
+
+// What a write that proved nothing may have changed all the same. The entry goes only when the
+// found limit is in force.
+Error HeldCard::undo(Error why) {
+  const Result<PutBack> back = restore();
+  if (!back) {
+    return entry_.intent ? Error{back.error().kind, why.message + "; " + back.error().message}
+                         : why;
+  }
+  if (back->action == RestoreAction::foreign) {
+    why.message += "; " + back->sentence;
+  }
+  return why;
 }
 
 Result<Watts> HeldCard::write(Watts before, Watts limit) {

@@ -54,6 +54,7 @@ class HeldCard {
                        const HoldTerms& terms,
                        std::vector<std::string>& remarks);
   Result<void> prove();
+  Error undo(Error why);
   Result<Watts> write(Watts before, Watts limit);
   void enter(GuardianState state) const;
 

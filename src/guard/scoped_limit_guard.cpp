@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include "base/remark.h"
 
 namespace halfwatt {
 
@@ -25,7 +25,7 @@ ScopedLimitGuard::ScopedLimitGuard(ScopedLimitGuard&& other) noexcept
 ScopedLimitGuard::~ScopedLimitGuard() {
   const bool told = failure_was_told_;
   if (const Result<void> done = restore(); !done && !told) {
-    std::fprintf(stderr, "halfwatt: %s\n", done.error().message.c_str());
+    remark(done.error().message);
   }
 }
 

@@ -9,12 +9,15 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 
 namespace halfwatt {
 namespace {
 
 constexpr int kIdleMilliseconds = 200;
+// All processes are looked at for it, which a job that starts many should not feel.
+constexpr std::chrono::seconds kBetweenReaps{1};
 
 sigset_t handed_set() {
   sigset_t set;
@@ -26,8 +29,11 @@ sigset_t handed_set() {
   return set;
 }
 
-[[noreturn]] void listen(pid_t group, int tell) {
+[[noreturn]] void listen(pid_t parent, pid_t group, int tell) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) {
+    ::_exit(0);
+  }
   ::setpgid(0, group);
   sigset_t set;
   sigfillset(&set);
@@ -67,6 +73,7 @@ class Attendance {
         hand_over(*number);
       }
       interrupts(listener_->count());  // the job has got them itself
+      reap_orphans();
       idle();
     }
   }
@@ -82,13 +89,14 @@ class Attendance {
   void hand_over(int number) {
     switch (number) {
       case SIGCHLD:
+        children_ended_ = true;
         return;
       case SIGCONT:
         go_on();
         return;
       case SIGINT:
         job_->signal(SIGINT);
-        interrupts(1);
+        interrupts(listener_->process() ? 0 : 1);  // which is in the group and hears this one
         return;
       default:
         job_->signal(number);
@@ -99,7 +107,18 @@ class Attendance {
     if (terminal_->is_ours()) {
       terminal_->give(job_->group());
     }
-    job_->signal(SIGCONT);
+    job_->go_on();
+  }
+
+  // What the job left behind when it ended its own children comes to us, and would fill the
+  // table of processes over weeks.
+  void reap_orphans() {
+    const auto now = std::chrono::steady_clock::now();
+    if (children_ended_ && now - reaped_ > kBetweenReaps) {
+      job_->tree().reap();
+      children_ended_ = false;
+      reaped_ = now;
+    }
   }
 
   // SIGSTOP is no job control: whoever sent it to the job will continue it.
@@ -111,6 +130,7 @@ class Attendance {
       go_on();
       return;
     }
+    job_->stay_stopped();
     terminal_->take_back(true);
     stop_ourselves();
     go_on();
@@ -133,6 +153,8 @@ class Attendance {
   HandedSignals* signals_;
   InterruptListener* listener_;
   int interrupts_ = 0;
+  bool children_ended_ = false;
+  std::chrono::steady_clock::time_point reaped_;
 };
 
 }  // namespace
@@ -172,9 +194,10 @@ void InterruptListener::join(pid_t group) {
   }
   heard_ = OwnedFile(ends[0]);
   const OwnedFile tell(ends[1]);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    listen(group, tell.get());
+    listen(parent, group, tell.get());
   }
   if (child > 0) {
     ::setpgid(child, group);  // at once: signals that come from now on wait for it

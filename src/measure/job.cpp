@@ -14,6 +14,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/remark.h"
+
 namespace halfwatt {
 namespace {
 
@@ -132,7 +134,7 @@ Job::~Job() {
   }
   if (options_.ends_with_us) {
     if (const Result<void> done = end(); !done) {
-      fmt::print(stderr, "halfwatt: {}\n", done.error().message);
+      remark(done.error().message);
     }
   } else if (!end_ && options_.on_group) {
     options_.on_group(std::nullopt);
@@ -182,6 +184,22 @@ std::optional<int> Job::stopped() {
 }
 
 void Job::signal(int number) const { ::kill(-leader_, number); }
+
+void Job::stay_stopped() {
+  if (options_.on_group && !end_) {
+    options_.on_group(std::nullopt);  // which continues it
+    signal(SIGSTOP);
+    stays_stopped_ = true;
+  }
+}
+
+void Job::go_on() {
+  if (stays_stopped_ && !end_) {
+    options_.on_group(leader_);
+    stays_stopped_ = false;
+  }
+  signal(SIGCONT);
+}
 
 bool Job::gone() {
   ended();

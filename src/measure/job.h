@@ -76,6 +76,10 @@ class Job {
   std::optional<int> stopped();
   /// To its process group.
   void signal(int number) const;
+  /// It was stopped and stays so, also where somebody slows it in turns, until go_on().
+  void stay_stopped();
+  /// Continues it.
+  void go_on();
   /// Ends it and all that it started: SIGTERM, `grace`, SIGKILL. Errors: what still runs.
   Result<void> end(Seconds grace = Seconds(5));
 
@@ -93,6 +97,7 @@ class Job {
   pid_t leader_ = 0;
   std::optional<JobEnd> end_;
   bool killed_by_us_ = false;
+  bool stays_stopped_ = false;
   std::optional<long> memory_kills_;  ///< of the machine, when the job began
   std::vector<std::string> remarks_;
 };

@@ -15,9 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <sstream>
+
+#include "guard/guardian.h"
 
 namespace halfwatt {
 namespace {
@@ -48,6 +51,14 @@ std::string program_of(const std::string& pid) {
       ::readlink(("/proc/" + pid + "/exe").c_str(), path.data(), path.size());
   path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
   return path;
+}
+
+// Everybody may read a command line, but only its owner the program of a process: the guardian
+// may be root's, and there may be a sudo before it.
+bool runs_a_guardian(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/cmdline", std::ios::binary);
+  const std::string words{std::istreambuf_iterator<char>(file), {}};
+  return words.ends_with(std::string(1, '\0') + std::string(kGuardianVerb) + '\0');
 }
 
 // Where version 2 is mounted, alone or beside version 1.
@@ -122,8 +133,9 @@ bool ProcessTree::is_ours(const ProcessInfo& process) const {
   if (std::find(ours_.begin(), ours_.end(), process.id) != ours_.end()) {
     return true;
   }
+  const std::string pid = std::to_string(process.id);
   return process.parent == ::getpid() && !process.zombie &&
-         program_of(std::to_string(process.id)) == program_of("self");
+         (runs_a_guardian(pid) || program_of(pid) == program_of("self"));
 }
 
 std::vector<ProcessInfo> ProcessTree::members() const {

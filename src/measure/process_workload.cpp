@@ -38,6 +38,9 @@ Result<void> ProcessWorkload::apply(const Setting& setting) {
   if (failures_ >= kMostFailures) {
     return *last_failure_;
   }
+  if (job_) {
+    failures_ = 0;  // it ran well until here
+  }
   Result<std::vector<std::string>> words = options_.command.fill(setting);
   if (!words) {
     return words.error();
@@ -95,6 +98,7 @@ Result<void> ProcessWorkload::launch() {
     return Error{ErrorKind::workload, started.error().message};
   }
   job_ = std::move(*started);
+  stepped_at_ = clock_->now();
   if (++starts_ == 1) {
     for (const std::string& remark : job_->remarks()) {
       tell(remark);
@@ -140,14 +144,24 @@ Result<void> ProcessWorkload::wait_for_step() {
         stop();
         return error;
       }
-      tell(fmt::format("{}: no step in {:g} s", setting_text(), options_.patience.value()));
-      stop();
-      stopped_ = WindowNote::no_progress;
+      hangs();
       return {};
     }
     clock_->sleep_until(clock_->now() + kLook);
   }
   return {};
+}
+
+void ProcessWorkload::hangs() {
+  const std::string why = fmt::format("no step in {:g} s", options_.patience.value());
+  tell(fmt::format("{}: {}", setting_text(), why));
+  stop();
+  stopped_ = WindowNote::no_progress;
+  ++failures_;
+  last_failure_ = Error{ErrorKind::workload,
+                        fmt::format("{}: hung {} times in a row, at last under {}: {}; "
+                                    "--patience SECONDS gives it longer",
+                                    options_.name, failures_, setting_text(), why)};
 }
 
 Error ProcessWorkload::no_step_at_all() {
@@ -243,6 +257,12 @@ WorkDone ProcessWorkload::work_done() {
   }
   update_items();
   const std::optional<ProgressReading> now = reading();
+  if (steps_of(now) != steps_seen_) {
+    steps_seen_ = steps_of(now);
+    stepped_at_ = clock_->now();
+  } else if (job_ && clock_->now() - stepped_at_ > options_.patience) {
+    hangs();
+  }
   WorkDone done;
   if (options_.power_only) {
     done.count = std::floor(clock_->now().value());

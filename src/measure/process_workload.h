@@ -72,6 +72,8 @@ class ProcessWorkload final : public Workload {
   Result<void> look_after();
   Result<void> command_ended(const JobEnd& end);
   Result<void> failed(const std::string& how);
+  /// No step came for as long as the user allows: the command is ended, and the setting void.
+  void hangs();
   void update_items();
   std::optional<ProgressReading> reading();
   bool stepped_since_start();
@@ -92,6 +94,8 @@ class ProcessWorkload final : public Workload {
   std::set<std::vector<std::string>> too_large_;
   std::optional<WindowNote> stopped_;
   std::optional<Error> last_failure_;
+  Seconds stepped_at_;  ///< when a step, or a start, was seen last
+  double steps_seen_ = 0;
   std::optional<ProgressReading> at_start_;   ///< when the command was started last
   std::optional<ProgressReading> at_window_;  ///< when the last window began
   int starts_ = 0;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "cli/program.h"
 #include "fake_nvml/fake_nvml.h"
@@ -19,8 +20,9 @@ struct Bench {
   FakeNvml fake;
   std::string state;
 
-  explicit Bench(std::size_t cards = 1)
-      : fake(FakeNvml::cards(cards)), state((fake.folder() / "state").string()) {
+  explicit Bench(std::size_t cards = 1) : Bench(FakeNvml::cards(cards)) {}
+  explicit Bench(fake_nvml::Script script)
+      : fake(std::move(script)), state((fake.folder() / "state").string()) {
     fake.enter_environment();
   }
   Outcome run(const std::string& words, const std::string& before = "") const {
@@ -34,6 +36,31 @@ struct Bench {
     fake.set_requested(200'000);
   }
 };
+
+TEST(RunCommand, does_not_start_the_job_on_a_card_that_ignores_its_limit) {
+  fake_nvml::Script script = FakeNvml::cards(1);
+  fake_nvml::Fault deaf;
+  deaf.symbol = "nvmlDeviceSetPowerManagementLimit*";
+  deaf.ignore = true;
+  script.faults.push_back(deaf);
+  Bench bench(std::move(script));
+  const Outcome outcome =
+      run_program("run --limit 200 --state-dir '" + bench.state + "' -- echo started");
+  EXPECT_EQ(outcome.status, 125);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("a limit of 200 W: the card says 350 W"), std::string::npos)
+      << outcome.err;
+}
+
+TEST(TuneCommand, reads_a_card_and_writes_nothing_on_a_dry_run) {
+  Bench bench;
+  const Outcome outcome = run_program("tune --dry-run --device gpu:0 --state-dir '" +
+                                      bench.state + "' -- echo started");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("a throw-away copy of `echo started`"), std::string::npos);
+  EXPECT_TRUE(bench.fake.writes().empty());
+  EXPECT_FALSE(std::filesystem::exists(bench.state));
+}
 
 TEST(LimitCommand, shows_what_is_set_and_what_the_card_takes) {
   const Bench bench;

@@ -29,6 +29,11 @@ def lives(pid):
         return False
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
 def wait_for(what, condition):
     until = time.monotonic() + PATIENCE
     while not condition():
@@ -48,8 +53,8 @@ class Shell:
         self.seen = b""
         self.wait("ready> ")
 
-    def wait(self, text, from_start=0):
-        until = time.monotonic() + PATIENCE
+    def wait(self, text, from_start=0, patience=PATIENCE):
+        until = time.monotonic() + patience
         while text.encode() not in self.seen[from_start:]:
             if time.monotonic() > until:
                 raise AssertionError(f"never seen: {text!r}; seen: {self.seen[-2000:]!r}")
@@ -103,6 +108,33 @@ class OnTerminal(unittest.TestCase):
         self.shell.type("hello\r", "got hello")
         self.shell.type("echo st $?\r", "st 0")
 
+    def test_one_interrupt_by_kill_is_one_and_the_job_may_handle_it(self):
+        command = 'trap "echo he""ard; exit 9" INT; echo $PPID on""set; while :; do sleep .1; done'
+        self.shell.type(f"{HALFWATT} run -- bash -c '{command}'; echo s''t $?\r", " onset")
+        halfwatt = int(self.shell.seen.split(b" onset")[-2].split()[-1])
+        os.kill(halfwatt, signal.SIGINT)
+        self.shell.wait("st 9")
+        self.assertIn(b"heard", self.shell.seen)
+
+    def test_a_job_that_is_slowed_in_turns_stays_stopped_after_ctrl_z(self):
+        folder = tempfile.mkdtemp(prefix="halfwatt-test-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        self.shell.type(f"{HALFWATT} run --limit 250 --device sim:duty --state-dir {folder} -- "
+                        "sh -c 'echo $$ on''set; while :; do :; done'\r", " onset")
+        job = int(self.shell.seen.split(b" onset")[-2].split()[-1])
+        for _ in range(PATIENCE):  # one that comes where the job is just off is lost
+            os.write(self.shell.file, b"\x1a")
+            try:
+                self.shell.wait("Stopped", patience=1)
+                break
+            except AssertionError:
+                pass
+        states = {state_of(job) for _ in range(100) if time.sleep(0.002) is None}
+        self.assertEqual(states, {"T"})
+        self.shell.type("fg\r", "run --")
+        wait_for("the job to go on", lambda: state_of(job) in "RS")
+        self.shell.type("\x03", "ready> ")
+
     def test_a_job_in_the_background_does_not_take_the_terminal(self):
         self.shell.type(f"{HALFWATT} run -- sleep 1000 & echo st''art\r", "start")
         self.shell.type("echo still ''here\r", "still here")
@@ -147,6 +179,28 @@ class WithoutTerminal(unittest.TestCase):
             child.send_signal(number)
             self.assertEqual(child.wait(PATIENCE), status)
             child.stdout.close()
+
+    def test_the_job_does_not_suffer_from_a_standard_error_that_is_closed_or_full(self):
+        folder = tempfile.mkdtemp(prefix="halfwatt-test-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        for elsewhere in ("2>&-", "<&- >&- 2>&-", "2>/dev/full"):
+            done = subprocess.run(
+                ["sh", "-c", f'exec "$@" {elsewhere}', "sh", HALFWATT, "run", "--limit", "200",
+                 "--device", "sim:duty", "--state-dir", folder, "--", "sh", "-c", "exit 7"],
+                timeout=60)
+            self.assertEqual(done.returncode, 7, elsewhere)
+
+    def test_orphans_of_the_job_leave_no_zombies(self):
+        child = subprocess.Popen([HALFWATT, "run", "--", "sh", "-c",
+                                  "for i in 1 2 3; do (sleep 0.1 &); done; exec sleep 99"])
+        def left():
+            children = f"/proc/{child.pid}/task/{child.pid}/children"
+            with open(children) as file:
+                return len(file.read().split())
+        wait_for("the orphans", lambda: left() > 1)
+        wait_for("their end", lambda: left() == 1)
+        child.terminate()
+        self.assertEqual(child.wait(PATIENCE), 143)
 
     def test_nohup_reaches_the_job(self):
         done = run("run", "--", ODD_JOB, "surroundings",

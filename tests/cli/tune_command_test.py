@@ -87,6 +87,9 @@ class BadCommands(CommandTest):
                 os.remove(self.record)
             self.check_failure(command, "no progress seen", "--patience", "0.3")
 
+    def test_one_that_hangs_after_some_steps(self):
+        self.check_failure([ODD_JOB, "hang"], "did no step", "--patience", "1")
+
     def test_a_wrong_expression(self):
         done = subprocess.run(
             [HALFWATT, "tune", "--device", "sim:duty", "--state-dir", self.folder,
@@ -95,14 +98,15 @@ class BadCommands(CommandTest):
         self.assertIn("--progress-regex", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
-    def test_a_dry_run_says_the_plan_and_starts_nothing(self):
-        done = self.run_command("sweep", ["touch", os.path.join(self.folder, "started")],
-                                "--limits", "200,300", "--dry-run")
+    def test_a_dry_run_says_the_plan_and_writes_nothing(self):
+        done = subprocess.run(self.words("sweep", ["touch", os.path.join(self.folder, "started")],
+                                         "--limits", "200,300", "--dry-run"),
+                              capture_output=True, text=True, env=self.environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("a throw-away copy of `touch", done.stdout)
         self.assertIn("Ctrl-C is safe", done.stdout)
-        self.assertFalse(os.path.exists(os.path.join(self.folder, "started")))
-        self.assertFalse(os.path.exists(self.record))
+        self.assertEqual(os.listdir(self.folder), [])  # no lock, no journal, no record
+        self.assertEqual(processes(self.marker), [])
 
     def test_an_interrupt(self):
         for number in (signal.SIGINT, signal.SIGTERM):

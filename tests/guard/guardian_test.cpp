@@ -112,6 +112,38 @@ TEST(Guardian, puts_limits_back_when_its_parent_is_killed) {
   }
 }
 
+TEST(Guardian, puts_every_card_back_where_nobody_hears_what_it_says) {
+  Cards cards(3);
+  const pid_t parent = start_child([&] {
+    std::array<int, 2> pipe{};
+    if (::pipe(pipe.data()) != 0 || ::dup2(pipe[1], STDERR_FILENO) < 0) {
+      return 1;
+    }
+    ::close(pipe[0]);  // as where `2>&1 | head` has ended
+    auto client = GuardianClient::start(cards.order());
+    if (!client || !(*client)->set(Watts(200))) {
+      return 1;
+    }
+    while (true) {
+      ::pause();
+    }
+    return 0;
+  });
+  ASSERT_TRUE(wait_until([&] { return cards.all_at(Watts(200)); }));
+  ::kill(parent, SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return cards.all_at(Cards::kFound); }, 2));
+  end_of(parent);
+}
+
+TEST(Guardian, says_why_its_folder_cannot_be_made) {
+  Cards cards;
+  GuardianOrder order = cards.order();
+  order.state_dir = "/proc/self/no/such/folder";  // for root, too
+  const auto client = GuardianClient::start(order);
+  ASSERT_FALSE(client);
+  EXPECT_NE(client.error().message.find("--state-dir"), std::string::npos);
+}
+
 TEST(Guardian, does_not_mistake_a_child_of_its_parent_for_it) {
   Cards cards;
   std::array<int, 2> pipe{};
@@ -199,6 +231,20 @@ TEST(Guardian, leaves_alone_what_somebody_else_set_meanwhile) {
   EXPECT_NE(back.error().message.find("350 W was found"), std::string::npos);
   EXPECT_EQ(cards[0].limit(), Watts(222));
   EXPECT_EQ(cards[1].limit(), Watts(350));
+}
+
+TEST(Guardian, tells_of_every_card_that_it_leaves_alone) {
+  Cards cards(3);
+  auto client = start(cards);
+  ASSERT_TRUE(client->set(Watts(200)));
+  ASSERT_TRUE(cards[0].set(Watts(222)));
+  ASSERT_TRUE(cards[2].set(Watts(111)));
+  const auto back = client->restore();
+  ASSERT_FALSE(back);
+  for (const std::string value : {"stands at 222 W", "stands at 111 W"}) {
+    EXPECT_NE(back.error().message.find(value), std::string::npos) << back.error().message;
+  }
+  EXPECT_EQ(cards[1].limit(), Cards::kFound);
 }
 
 TEST(Guardian, never_raises_what_somebody_lowered) {

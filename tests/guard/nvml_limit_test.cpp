@@ -138,6 +138,59 @@ TEST(NvmlLimit, that_the_card_rounds_down_is_ours_and_is_put_back) {
   EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
 }
 
+TEST(NvmlLimit, is_put_back_also_where_a_coarse_step_moves_it_far) {
+  fake_nvml::Script script = FakeNvml::cards(1);
+  script.cards[0].limit_step_mw = 10'000;
+  Bench bench(std::move(script));
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  EXPECT_EQ((*client)->set(Watts(209)).value(), Watts(200));
+  EXPECT_TRUE((*client)->restore());
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+}
+
+/// A card that puts `instead_mw` in place of the first limit that is written to it.
+fake_nvml::Script with_odd_first_set(std::uint32_t instead_mw) {
+  fake_nvml::Fault fault;
+  fault.symbol = kSet;
+  fault.set_instead_mw = instead_mw;
+  fault.until_call = 1;
+  return with_fault(fault);
+}
+
+TEST(NvmlLimit, is_put_back_where_the_proof_itself_moved_it) {
+  Bench bench(with_odd_first_set(340'000));
+  const auto client = bench.start();
+  ASSERT_FALSE(client);
+  EXPECT_NE(client.error().message.find("340 W"), std::string::npos);
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+  EXPECT_TRUE(Journal(bench.fake.folder() / "state").cards().empty());
+}
+
+TEST(NvmlLimit, stays_in_the_journal_where_the_proof_moved_it_and_it_may_be_a_strangers) {
+  Bench bench(with_odd_first_set(250'000));
+  const auto client = bench.start();
+  ASSERT_FALSE(client);
+  EXPECT_NE(client.error().message.find("stands at 250 W"), std::string::npos);
+  EXPECT_NE(client.error().message.find("--force writes 350 W"), std::string::npos);
+  EXPECT_EQ(Journal(bench.fake.folder() / "state").cards().size(), 1U);
+}
+
+TEST(NvmlLimit, is_held_by_the_next_guardian_when_the_first_dies_over_its_first_write) {
+  for (const bool after : {false, true}) {
+    fake_nvml::Fault fault;
+    fault.symbol = kSet;
+    fault.until_call = 1;
+    (after ? fault.raise_after : fault.raise_before) = SIGKILL;
+    Bench bench(with_fault(fault));
+    auto client = bench.start();
+    ASSERT_TRUE(client) << client.error().message;
+    EXPECT_EQ((*client)->set(Watts(200)).value(), Watts(200));
+    EXPECT_TRUE((*client)->restore());
+    EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+  }
+}
+
 TEST(NvmlLimit, that_the_driver_took_back_is_not_fought_over) {
   Bench bench;
   auto client = bench.start();

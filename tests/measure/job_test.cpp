@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <fstream>
@@ -192,6 +193,29 @@ TEST(Job, leaves_other_children_alone) {
   const auto job = start({"sleep", "1000"}, JobOutput::pipe);
   EXPECT_TRUE(job->end());
   EXPECT_TRUE(lives(other->group()));
+}
+
+TEST(Job, leaves_a_guardian_alone_that_was_started_meanwhile_by_another_program) {
+  const auto job = start({HALFWATT_ODD_JOB, "steps", "1000000", "5"}, JobOutput::pipe);
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  const pid_t guardian = ::fork();
+  if (guardian == 0) {  // as sudo is one, whose program nobody else may look at
+    ::dup2(pipe[0], STDIN_FILENO);
+    ::execl("/bin/sh", "sh", "-c", "read line; exit 7", "__guardian", nullptr);
+    ::_exit(1);
+  }
+  const auto is_member = [&] {
+    const std::vector<ProcessInfo> all = job->tree().members();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& each) { return each.id == guardian; });
+  };
+  ASSERT_TRUE(wait_for([&] { return !is_member(); }));
+  EXPECT_TRUE(job->end());
+  ::close(pipe[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(guardian, &status, 0), guardian);
+  EXPECT_TRUE(WIFEXITED(status)) << "it was killed with the job";
 }
 
 TEST(Job, tells_its_group_before_the_number_is_free_again) {
