@@ -1,9 +1,8 @@
-// bench_duty [SECONDS]: the rate of real processes under sim:duty against the share of time it
-// is to give them, for 1, 2 and 4 processes. Before and after every share the rate without a
-// limit is measured; a share is measured several times and the median counts. Ends with 1 if
-// the time given, or a rate on a quiet machine, is not monotone or off by over 5 %. Where
-// others want the processors the rate is shown and not judged: how much of them a process gets
-// while it may run is the scheduler's affair.
+// bench_duty [SIZE [RIVALS [SECONDS]]]: the rate of real work under sim:duty against the share
+// that it is to have, for a group of SIZE busy processes (1, 2 and 4 one after another if it is
+// not said), beside RIVALS other busy processes. Before and after every limit the rate without
+// one is measured, since others use the machine as they like; the share is measured several
+// times and the median counts. Ends with 1 if a rate is off by over 5 %, or they do not rise.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -20,7 +19,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <new>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,9 +34,9 @@ using halfwatt::DutyModel;
 using halfwatt::Seconds;
 using halfwatt::Watts;
 
-constexpr int kRepeats = 3;
+constexpr int kRepeats = 5;
 constexpr double kMostOff = 0.05;
-constexpr double kQuiet = 0.95;  // of the best rate: others hardly use the processors
+constexpr std::array kLimits = {100., 120., 140., 170., 188., 204.};  // W
 
 using Counter = std::atomic<std::uint64_t>;
 
@@ -93,72 +94,105 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double rate(const Crowd& crowd, Seconds time) {
-  const auto begin = std::chrono::steady_clock::now();
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Until the counter of energy moves: then a turn is over.
+void wait_for_edge(DutyCard& card) {
+  const auto before = card.energy();
+  while (card.energy() == before) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+/// Counts in a second, over whole turns that together last `time` or a little more.
+double rate(DutyCard& card, const Crowd& crowd, Seconds time) {
+  wait_for_edge(card);  // of the turn that may have begun under another limit
+  const double begun = now();
   const std::uint64_t before = crowd.count();
-  std::this_thread::sleep_for(std::chrono::duration<double>(time.value()));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  return static_cast<double>(crowd.count() - before) / took.count();
+  do {
+    wait_for_edge(card);
+  } while (now() - begun < time.value());
+  return static_cast<double>(crowd.count() - before) / (now() - begun);
 }
 
 /// What a limit did, in several repeats.
 struct Outcome {
-  std::vector<double> rates;  ///< in shares of the rate without a limit
-  std::vector<double> given;  ///< share of time
-  std::vector<double> free;   ///< rates without a limit
+  std::vector<double> rates;    ///< in shares of the rate without a limit
+  std::vector<double> allowed;  ///< share of time
+  std::vector<double> draws;    ///< W
 };
 
-Outcome measure_limit(DutyCard& card, const Crowd& crowd, Watts limit, Seconds time) {
-  Outcome outcome;
-  for (int i = 0; i < kRepeats; ++i) {
-    (void)card.limit_file().set(card.limit_file().range().max);
-    const double before = rate(crowd, time);
-    (void)card.limit_file().set(limit);
-    card.set_group(crowd.group());
-    const double limited = rate(crowd, time);
-    const auto share = card.share();
-    (void)card.limit_file().set(card.limit_file().range().max);
-    const double after = rate(crowd, time);
-    outcome.rates.push_back(limited / ((before + after) / 2));
-    outcome.given.push_back(share.allowed / share.elapsed);
-    outcome.free.insert(outcome.free.end(), {before, after});
+/// All limits, up and down in turn, each between two stretches without one.
+std::array<Outcome, kLimits.size()> measure(DutyCard& card, const Crowd& crowd, Seconds time) {
+  std::array<Outcome, kLimits.size()> outcomes;
+  const Watts top = card.limit_file().range().max;
+  double before = rate(card, crowd, time);
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    for (std::size_t k = 0; k < kLimits.size(); ++k) {
+      const std::size_t i = repeat % 2 == 0 ? k : kLimits.size() - 1 - k;
+      (void)card.limit_file().set(Watts(kLimits[i]));
+      const auto share = card.share();
+      const double limited = rate(card, crowd, time);
+      const auto end = card.share();
+      outcomes[i].draws.push_back(card.read().value()[halfwatt::SignalId::power].value());
+      (void)card.limit_file().set(top);
+      const double after = rate(card, crowd, time);
+      outcomes[i].rates.push_back(limited / ((before + after) / 2));
+      outcomes[i].allowed.push_back((end.allowed - share.allowed) /
+                                    (end.elapsed - share.elapsed));
+      before = after;
+    }
   }
-  return outcome;
+  return outcomes;
 }
 
-/// True if all is well. `alone`: the best rate of one process, as far as it is known.
-bool measure(DutyCard& card, int size, Seconds time, double& alone) {
-  const Crowd crowd(size);
-  card.set_group(crowd.group());
-  const double processors =
-      std::min(size, static_cast<int>(std::thread::hardware_concurrency()));
+/// Prints the table; true if all is well.
+bool show(const std::array<Outcome, kLimits.size()>& outcomes, int size, int rivals) {
   bool fine = true;
   double last = 0;
-  for (const double watts : {100., 120., 160., 200., 240., 280.}) {
-    const Outcome outcome = measure_limit(card, crowd, Watts(watts), time);
-    alone = std::max(alone,
-                     *std::max_element(outcome.free.begin(), outcome.free.end()) / processors);
-    const double wanted = duty(DutyModel{}, Watts(watts));
-    const double given = median(outcome.given);
-    const double got = median(outcome.rates);
-    const bool quiet = median(outcome.free) > kQuiet * alone * processors;
-    const bool good = std::abs(given / wanted - 1) <= kMostOff && given > last &&
-                      (!quiet || std::abs(got / wanted - 1) <= kMostOff);
-    fmt::print("{:9d} {:8g} {:8.3f} {:8.3f} {:8.3f} {:+7.1f} %{}{}\n", size, watts, wanted,
-               given, got, (got / wanted - 1) * 100, quiet ? "" : "  busy machine",
-               good ? "" : "  <- off");
-    std::fflush(stdout);
+  for (std::size_t i = 0; i < kLimits.size(); ++i) {
+    const double wanted = halfwatt::duty(DutyModel{}, Watts(kLimits[i]));
+    const double got = median(outcomes[i].rates);
+    const auto [low, high] =
+        std::minmax_element(outcomes[i].rates.begin(), outcomes[i].rates.end());
+    const bool good = std::abs(got / wanted - 1) <= kMostOff && got > last;
+    fmt::print(
+        "{:9d} {:6d} {:8g} {:8.3f} {:8.3f} {:+7.1f} % {:8.3f} {:8.3f} {:8.3f} {:8.0f}{}\n",
+        size, rivals, kLimits[i], wanted, got, (got / wanted - 1) * 100, *low, *high,
+        median(outcomes[i].allowed), median(outcomes[i].draws), good ? "" : "  <- off");
     fine = fine && good;
-    last = given;
+    last = got;
   }
+  return fine;
+}
+
+bool run(DutyCard& card, int size, int rivals, Seconds time) {
+  const Crowd crowd(size);
+  std::vector<std::unique_ptr<Crowd>> others;  // each of a session of its own, as people's are
+  for (int i = 0; i < rivals; ++i) {
+    others.push_back(std::make_unique<Crowd>(1));
+  }
+  card.set_group(crowd.group());
+  const auto outcomes = measure(card, crowd, time);
   card.set_group(std::nullopt);
+  double load = 0;
+  (void)::getloadavg(&load, 1);
+  fmt::print("load average {:.1f} on {} processors\n", load,
+             std::thread::hardware_concurrency());
+  const bool fine = show(outcomes, size, rivals);
+  std::fflush(stdout);
   return fine;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Seconds time(argc > 1 ? std::atof(argv[1]) : 0.3);
+  const int only = argc > 1 ? std::atoi(argv[1]) : 0;
+  const int rivals = argc > 2 ? std::atoi(argv[2]) : 0;
+  const Seconds time(argc > 3 ? std::atof(argv[3]) : 0.9);
   const halfwatt::SteadyClock clock;
   std::string folder =
       (std::filesystem::temp_directory_path() / "halfwatt-bench-XXXXXX").string();
@@ -172,11 +206,14 @@ int main(int argc, char** argv) {
   }
   DutyCard card({halfwatt::DeviceId::Kind::simulated, "duty"}, DutyModel{}, std::move(*limit),
                 clock);
-  fmt::print("processes    limit   wanted    given     rate     off\n");
+  fmt::print(
+      "processes rivals    limit   wanted     rate       off      low     high  allowed     "
+      "draw\n");
   bool fine = true;
-  double alone = 0;
   for (const int size : {1, 2, 4}) {
-    fine = measure(card, size, time, alone) && fine;
+    if (only == 0 || only == size) {
+      fine = run(card, size, rivals, time) && fine;
+    }
   }
   std::filesystem::remove_all(folder);
   return fine ? 0 : 1;

@@ -12,33 +12,43 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "device/device.h"
+#include "device/duty_pace.h"
+#include "device/group_time.h"
 #include "device/limit_file.h"
 
 namespace halfwatt {
 
-/// Constants of the card behind `sim:duty`, all invented. While its processes may run a share d
-/// of the time it draws idle + (demand - idle) d^2: so the speed under a limit L is
-/// d(L) = min(1, sqrt((L - idle) / (demand - idle))), which is concave as that of real cards,
-/// and the energy of a step, L / d(L), is least at twice the idle draw.
+/// Constants of the card behind `sim:duty`, all invented. Its draw rises from idle to demand
+/// with the share of its full speed that its processes get, on two straight lines that meet at
+/// the bend: below it watts buy much speed, above it little, as on cards whose voltage has a
+/// floor. So the speed under a limit is concave, the energy of a step is least at the bend, and
+/// 10 W there or anywhere between 80 and 95 % of the speed are worth 3 % or more, which is
+/// over the noise of a busy machine.
 struct DutyModel {
   LimitRange limits{Watts(100), Watts(350), Watts(350)};
   Watts idle{60};
-  Watts demand{300};
-  Seconds period{0.02};  ///< on and off once; varied, so that no rhythm of the job fits it
-  double period_jitter = 0.25;
-  Seconds smoothing{0.3};  ///< of the share that the draw follows
-  Seconds energy_tick{0.1};
+  Watts bend{140};
+  double share_at_bend = 0.75;
+  Watts demand{220};
+  /// On and off once: so long that the scheduler's favours to a group that slept (some 50 ms)
+  /// are over for most of it. Varied, so that no rhythm of the job fits it.
+  Seconds period{0.4};
+  double period_jitter = 0.2;
+  Seconds smoothing{0.5};  ///< of the share that the draw follows
   Celsius ambient{25};
   double kelvin_per_watt = 0.05;
   Seconds thermal_time{1};
 };
 
-/// The share of time that the processes may run under `limit`; rises with it, up to 1.
+/// The share of its full speed that a job has under `limit`; rises with it, up to 1.
 double duty(const DutyModel& model, Watts limit);
+/// What the card draws while its job has `share` of its full speed: duty() the other way round.
+Watts draw(const DutyModel& model, double share);
 
 /// What became of the time since a group was given to the card.
 struct DutyShare {
   Seconds allowed;  ///< it could run
+  Seconds worth;    ///< the time without any stop that would have given it as much
   Seconds elapsed;
 };
 
@@ -46,11 +56,11 @@ struct DutyShare {
 /// short turns, so that a lower limit truly slows an unmodified command. Its limit is in a file
 /// that processes share, as a real card's is in the card.
 ///
-/// The time that the group could run is measured, and every turn makes up for the last, since
-/// on a busy machine none is as long as it should be. It is what the draw follows: the card
-/// does not see whether the group uses its time. Processes that leave the group are not slowed.
-/// Where others want the same processors, a group is slowed by less than its share: the
-/// scheduler lets it catch up. (Giving it precedence instead would starve everybody else.)
+/// A turn ends when the group used its share of the processor time that it would have got if
+/// it was never stopped (DutyPace says why), and every turn makes up for the last. The draw
+/// follows the same figure, and how much of the time allowed the group used or waited for a
+/// processor: one that sleeps draws next to nothing. The counter of energy moves with each
+/// turn, so that a window is whole turns. Processes that leave the group are not slowed.
 /// A group that is let go, whatever the reason, is left running; of a death of this process
 /// only another one can take care (the guardian).
 class DutyCard final : public Device {
@@ -80,12 +90,22 @@ class DutyCard final : public Device {
   LimitFile& limit_file() { return limit_; }
 
  private:
+  struct Reading {  ///< of a moment
+    Seconds at;
+    Seconds run;
+  };
+
   void run();
   void turn(std::unique_lock<std::mutex>& lock);
+  void free_turn(std::unique_lock<std::mutex>& lock);
+  void limited_turn(std::unique_lock<std::mutex>& lock, double share);
+  void run_for(std::unique_lock<std::mutex>& lock, Seconds time);
   void wait_until(std::unique_lock<std::mutex>& lock, Seconds time);
+  bool is_over(unsigned gifts) const { return ends_ || gifts_ != gifts; }
+  Reading reading();
+  void close_turn(const Reading& begun, const DutyShare& before);
   void set_stopped(bool stopped);
   void advance();
-  Watts draw() const;
 
   DeviceInfo info_;
   DutyModel model_;
@@ -99,12 +119,13 @@ class DutyCard final : public Device {
   std::optional<pid_t> group_;
   unsigned gifts_ = 0;  ///< how often a group was given or taken: the turn is over then
   bool stopped_ = false;
+  std::optional<GroupTime> time_;
+  DutyPace pace_;
   DutyShare share_;
-  Seconds debt_;       ///< time that the group ran too long, to be taken off the next turns
   Seconds since_;      ///< the state below is of this time
-  double recent_ = 0;  ///< share of the last moments
+  double recent_ = 0;  ///< share of the full speed in the last turns
   Joules used_{0};
-  Joules used_at_tick_{0};
+  Joules used_at_tick_{0};  ///< as the counter shows it
   Celsius temperature_;
   Seconds capped_{0};
   std::thread thread_;  ///< last: it uses everything else
