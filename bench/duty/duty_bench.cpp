@@ -1,4 +1,4 @@
-// bench_duty [SIZE [RIVALS [SECONDS]]]: the rate of real work under sim:duty against the share
+// bench_duty [SIZE [RIVALS [REPEATS]]]: the rate of real work under sim:duty against the share
 // that it is to have, for a group of SIZE busy processes (1, 2 and 4 one after another if it is
 // not said), beside RIVALS other busy processes. Before and after every limit the rate without
 // one is measured, since others use the machine as they like; the share is measured several
@@ -34,8 +34,8 @@ using halfwatt::DutyModel;
 using halfwatt::Seconds;
 using halfwatt::Watts;
 
-constexpr int kRepeats = 5;
 constexpr double kMostOff = 0.05;
+constexpr Seconds kStretch{0.9};                                      // two or three turns
 constexpr std::array kLimits = {100., 120., 140., 170., 188., 204.};  // W
 
 using Counter = std::atomic<std::uint64_t>;
@@ -126,20 +126,20 @@ struct Outcome {
 };
 
 /// All limits, up and down in turn, each between two stretches without one.
-std::array<Outcome, kLimits.size()> measure(DutyCard& card, const Crowd& crowd, Seconds time) {
+std::array<Outcome, kLimits.size()> measure(DutyCard& card, const Crowd& crowd, int repeats) {
   std::array<Outcome, kLimits.size()> outcomes;
   const Watts top = card.limit_file().range().max;
-  double before = rate(card, crowd, time);
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+  double before = rate(card, crowd, kStretch);
+  for (int repeat = 0; repeat < repeats; ++repeat) {
     for (std::size_t k = 0; k < kLimits.size(); ++k) {
       const std::size_t i = repeat % 2 == 0 ? k : kLimits.size() - 1 - k;
       (void)card.limit_file().set(Watts(kLimits[i]));
       const auto share = card.share();
-      const double limited = rate(card, crowd, time);
+      const double limited = rate(card, crowd, kStretch);
       const auto end = card.share();
       outcomes[i].draws.push_back(card.read().value()[halfwatt::SignalId::power].value());
       (void)card.limit_file().set(top);
-      const double after = rate(card, crowd, time);
+      const double after = rate(card, crowd, kStretch);
       outcomes[i].rates.push_back(limited / ((before + after) / 2));
       outcomes[i].allowed.push_back((end.allowed - share.allowed) /
                                     (end.elapsed - share.elapsed));
@@ -169,14 +169,14 @@ bool show(const std::array<Outcome, kLimits.size()>& outcomes, int size, int riv
   return fine;
 }
 
-bool run(DutyCard& card, int size, int rivals, Seconds time) {
+bool run(DutyCard& card, int size, int rivals, int repeats) {
   const Crowd crowd(size);
   std::vector<std::unique_ptr<Crowd>> others;  // each of a session of its own, as people's are
   for (int i = 0; i < rivals; ++i) {
     others.push_back(std::make_unique<Crowd>(1));
   }
   card.set_group(crowd.group());
-  const auto outcomes = measure(card, crowd, time);
+  const auto outcomes = measure(card, crowd, repeats);
   card.set_group(std::nullopt);
   double load = 0;
   (void)::getloadavg(&load, 1);
@@ -192,7 +192,7 @@ bool run(DutyCard& card, int size, int rivals, Seconds time) {
 int main(int argc, char** argv) {
   const int only = argc > 1 ? std::atoi(argv[1]) : 0;
   const int rivals = argc > 2 ? std::atoi(argv[2]) : 0;
-  const Seconds time(argc > 3 ? std::atof(argv[3]) : 0.9);
+  const int repeats = argc > 3 ? std::atoi(argv[3]) : 5;
   const halfwatt::SteadyClock clock;
   std::string folder =
       (std::filesystem::temp_directory_path() / "halfwatt-bench-XXXXXX").string();
@@ -212,7 +212,7 @@ int main(int argc, char** argv) {
   bool fine = true;
   for (const int size : {1, 2, 4}) {
     if (only == 0 || only == size) {
-      fine = run(card, size, rivals, time) && fine;
+      fine = run(card, size, rivals, repeats) && fine;
     }
   }
   std::filesystem::remove_all(folder);

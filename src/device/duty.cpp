@@ -19,6 +19,7 @@ constexpr Seconds kIdleTurn{0.02};  // without a group: until one that is given 
 // 20, then within 5 % (bench/duty, Linux 6.18).
 constexpr Seconds kCatchUp{0.06};
 constexpr Seconds kLeastSteady{0.02};
+constexpr double kBusy = 0.9;  // of its time; a wait is told only when it is over
 
 }  // namespace
 
@@ -49,11 +50,7 @@ Result<LimitFile> DutyCard::open_limit(const std::filesystem::path& path,
 }
 
 DutyCard::DutyCard(DeviceId id, DutyModel model, LimitFile limit, const Clock& clock)
-    : model_(model),
-      limit_(std::move(limit)),
-      clock_(&clock),
-      since_(clock.now()),
-      temperature_(model.ambient) {
+    : model_(model), limit_(std::move(limit)), clock_(&clock), since_(clock.now()) {
   info_.id = std::move(id);
   info_.name = "simulated card that slows real processes";
   info_.limits = limit_.range();
@@ -190,14 +187,15 @@ void DutyCard::close_turn(const Reading& begun, const DutyShare& before) {
   const Seconds elapsed = since_ - begun.at;
   const Seconds allowed = share_.allowed - before.allowed;
   double speed = 0;
-  if (time_ && elapsed > Seconds(0)) {
+  if (time_ && allowed > Seconds(0)) {
     const Seconds waited = time_->waited();
     time_->look();
     const Seconds run = time_->run() - begun.run;
-    const Seconds worth = pace_.worth(allowed, run);
+    // Who was never stopped got all there was, however little others left.
+    const Seconds worth = allowed < elapsed ? pace_.worth(allowed, run) : elapsed;
     share_.worth += worth;
     const Seconds wanted = run + (time_->waited() - waited);
-    const double busy = allowed > Seconds(0) ? std::min(wanted / allowed, 1.0) : 1.0;
+    const double busy = std::min(wanted / (allowed * kBusy), 1.0);
     speed = std::min(worth / elapsed, 1.0) * busy;
   }
   recent_ = speed + (recent_ - speed) * std::exp(-(elapsed / model_.smoothing));
@@ -235,11 +233,7 @@ void DutyCard::advance() {
     share_.allowed += stopped_ ? Seconds(0) : elapsed;
     capped_ += stopped_ ? elapsed : Seconds(0);
   }
-  const Watts power = draw(model_, recent_);
-  used_ += power * elapsed;
-  const double target = model_.ambient.value() + model_.kelvin_per_watt * power.value();
-  temperature_ = Celsius(target + (temperature_.value() - target) *
-                                      std::exp(-(elapsed / model_.thermal_time)));
+  used_ += draw(model_, recent_) * elapsed;
   since_ = now;
 }
 
@@ -251,7 +245,6 @@ Result<Sample> DutyCard::read() {
   sample[SignalId::power] = draw(model_, recent_).value();
   sample[SignalId::requested_limit] = limit.value();
   sample[SignalId::enforced_limit] = limit.value();
-  sample[SignalId::temperature] = temperature_.value();
   sample[SignalId::power_capped_time] = capped_.value();
   sample[SignalId::throttled_time] = 0;
   sample[SignalId::foreign_processes] = 0;

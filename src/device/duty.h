@@ -35,9 +35,6 @@ struct DutyModel {
   Seconds period{0.4};
   double period_jitter = 0.2;
   Seconds smoothing{0.5};  ///< of the share that the draw follows
-  Celsius ambient{25};
-  double kelvin_per_watt = 0.05;
-  Seconds thermal_time{1};
 };
 
 /// The share of its full speed that a job has under `limit`; rises with it, up to 1.
@@ -48,7 +45,8 @@ Watts draw(const DutyModel& model, double share);
 /// What became of the time since a group was given to the card.
 struct DutyShare {
   Seconds allowed;  ///< it could run
-  Seconds worth;    ///< the time without any stop that would have given it as much
+  Seconds worth;  ///< the time without any stop that would have given it as much; to the end of
+                  ///< the last turn
   Seconds elapsed;
 };
 
@@ -61,6 +59,7 @@ struct DutyShare {
 /// follows the same figure, and how much of the time allowed the group used or waited for a
 /// processor: one that sleeps draws next to nothing. The counter of energy moves with each
 /// turn, so that a window is whole turns. Processes that leave the group are not slowed.
+/// The card has no thermometer: nothing about it is slow.
 /// A group that is let go, whatever the reason, is left running; of a death of this process
 /// only another one can take care (the guardian).
 class DutyCard final : public Device {
@@ -126,7 +125,6 @@ class DutyCard final : public Device {
   double recent_ = 0;  ///< share of the full speed in the last turns
   Joules used_{0};
   Joules used_at_tick_{0};  ///< as the counter shows it
-  Celsius temperature_;
   Seconds capped_{0};
   std::thread thread_;  ///< last: it uses everything else
 };

@@ -146,12 +146,14 @@ Measurement Window::result() const {
     return measured;
   }
   const MedianInterval step = median_interval(step_times_);
+  measured.work.steps = steps_between(first_, last_, step.median);
   measured.work.step_time = Seconds(step.median);
-  if (step.low && step.high) {
+  if (rules_.mean_step_time && measured.work.steps > 0) {
+    measured.work.step_time = measured.work.duration / measured.work.steps;
+  } else if (step.low && step.high) {
     measured.work.step_time_low = Seconds(*step.low);
     measured.work.step_time_high = Seconds(*step.high);
   }
-  measured.work.steps = steps_between(first_, last_, step.median);
   judge(measured.notes, measured.conditions);
   measured.energy = energy(measured.notes);
   return measured;

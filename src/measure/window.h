@@ -18,6 +18,10 @@ struct WindowRules {
   double max_temperature_drift = 3;  ///< kelvin
   double max_energy_gap = 0.05;      ///< between counter and integral of power
   double max_variation = 0.10;       ///< of step times: standard deviation over mean
+  /// The time of a step is the mean of the window, not the median step: for a device that
+  /// stops the job in turns which are longer than a step, so that the median is one that was
+  /// not stopped.
+  bool mean_step_time = false;
 };
 
 /// One window as a state machine: it begins and ends on edges of the energy counter, or on
