@@ -1,8 +1,10 @@
 // bench_duty [SIZE [RIVALS [REPEATS]]]: the rate of real work under sim:duty against the share
 // that it is to have, for a group of SIZE busy processes (1, 2 and 4 one after another if it is
-// not said), beside RIVALS other busy processes. Before and after every limit the rate without
-// one is measured, since others use the machine as they like; the share is measured several
-// times and the median counts. Ends with 1 if a rate is off by over 5 %, or they do not rise.
+// not said), beside RIVALS other busy processes. The rate at the highest limit is measured
+// before and after every other; a share is measured several times and the median counts. Ends
+// with 1 if a rate is off by over 5 %, or they do not rise. `of time`: what the processes had
+// of the time that they were to have at the highest limit; `starved`: the time in which the
+// machine left too little for the card's speed, in which a window would be void.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -35,7 +37,8 @@ using halfwatt::Seconds;
 using halfwatt::Watts;
 
 constexpr double kMostOff = 0.05;
-constexpr Seconds kStretch{0.9};                                      // two or three turns
+constexpr Seconds kStretch{0.9};  // some twenty turns
+constexpr Seconds kSettle{0.3};
 constexpr std::array kLimits = {100., 120., 140., 170., 188., 204.};  // W
 
 using Counter = std::atomic<std::uint64_t>;
@@ -109,7 +112,8 @@ void wait_for_edge(DutyCard& card) {
 
 /// Counts in a second, over whole turns that together last `time` or a little more.
 double rate(DutyCard& card, const Crowd& crowd, Seconds time) {
-  wait_for_edge(card);  // of the turn that may have begun under another limit
+  std::this_thread::sleep_for(std::chrono::duration<double>(kSettle.value()));
+  wait_for_edge(card);
   const double begun = now();
   const std::uint64_t before = crowd.count();
   do {
@@ -120,30 +124,42 @@ double rate(DutyCard& card, const Crowd& crowd, Seconds time) {
 
 /// What a limit did, in several repeats.
 struct Outcome {
-  std::vector<double> rates;    ///< in shares of the rate without a limit
-  std::vector<double> allowed;  ///< share of time
+  std::vector<double> rates;    ///< in shares of the rate at the highest limit
+  std::vector<double> of_time;  ///< processor time, in shares of that at full speed
+  std::vector<double> starved;  ///< share of the time
   std::vector<double> draws;    ///< W
 };
 
-/// All limits, up and down in turn, each between two stretches without one.
+double starved(DutyCard& card) {
+  return card.read().value()[halfwatt::SignalId::throttled_time].value();
+}
+
+void measure_limit(
+    DutyCard& card, const Crowd& crowd, Watts limit, double& top_rate, Outcome& outcome) {
+  (void)card.limit_file().set(limit);
+  const auto share = card.share();
+  const double starved_before = starved(card);
+  const double limited = rate(card, crowd, kStretch);
+  const auto end = card.share();
+  const Seconds elapsed = end.elapsed - share.elapsed;
+  outcome.draws.push_back(card.read().value()[halfwatt::SignalId::power].value());
+  outcome.starved.push_back((starved(card) - starved_before) / elapsed.value());
+  outcome.of_time.push_back((end.run - share.run) / (elapsed * DutyModel{}.processors));
+  (void)card.limit_file().set(card.limit_file().range().max);
+  const double after = rate(card, crowd, kStretch);
+  outcome.rates.push_back(limited / ((top_rate + after) / 2));
+  top_rate = after;
+}
+
+/// All limits, up and down in turn.
 std::array<Outcome, kLimits.size()> measure(DutyCard& card, const Crowd& crowd, int repeats) {
   std::array<Outcome, kLimits.size()> outcomes;
-  const Watts top = card.limit_file().range().max;
-  double before = rate(card, crowd, kStretch);
+  (void)card.limit_file().set(card.limit_file().range().max);
+  double top_rate = rate(card, crowd, kStretch);
   for (int repeat = 0; repeat < repeats; ++repeat) {
     for (std::size_t k = 0; k < kLimits.size(); ++k) {
       const std::size_t i = repeat % 2 == 0 ? k : kLimits.size() - 1 - k;
-      (void)card.limit_file().set(Watts(kLimits[i]));
-      const auto share = card.share();
-      const double limited = rate(card, crowd, kStretch);
-      const auto end = card.share();
-      outcomes[i].draws.push_back(card.read().value()[halfwatt::SignalId::power].value());
-      (void)card.limit_file().set(top);
-      const double after = rate(card, crowd, kStretch);
-      outcomes[i].rates.push_back(limited / ((before + after) / 2));
-      outcomes[i].allowed.push_back((end.allowed - share.allowed) /
-                                    (end.elapsed - share.elapsed));
-      before = after;
+      measure_limit(card, crowd, Watts(kLimits[i]), top_rate, outcomes[i]);
     }
   }
   return outcomes;
@@ -154,15 +170,17 @@ bool show(const std::array<Outcome, kLimits.size()>& outcomes, int size, int riv
   bool fine = true;
   double last = 0;
   for (std::size_t i = 0; i < kLimits.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
     const double wanted = halfwatt::duty(DutyModel{}, Watts(kLimits[i]));
-    const double got = median(outcomes[i].rates);
-    const auto [low, high] =
-        std::minmax_element(outcomes[i].rates.begin(), outcomes[i].rates.end());
+    const double got = median(outcome.rates);
+    const auto [low, high] = std::minmax_element(outcome.rates.begin(), outcome.rates.end());
     const bool good = std::abs(got / wanted - 1) <= kMostOff && got > last;
     fmt::print(
-        "{:9d} {:6d} {:8g} {:8.3f} {:8.3f} {:+7.1f} % {:8.3f} {:8.3f} {:8.3f} {:8.0f}{}\n",
+        "{:9d} {:6d} {:8g} {:8.3f} {:8.3f} {:+7.1f} % {:8.3f} {:8.3f} {:8.3f} {:8.2f}"
+        " {:6.0f}{}\n",
         size, rivals, kLimits[i], wanted, got, (got / wanted - 1) * 100, *low, *high,
-        median(outcomes[i].allowed), median(outcomes[i].draws), good ? "" : "  <- off");
+        median(outcome.of_time), median(outcome.starved), median(outcome.draws),
+        good ? "" : "  <- off");
     fine = fine && good;
     last = got;
   }
@@ -207,8 +225,8 @@ int main(int argc, char** argv) {
   DutyCard card({halfwatt::DeviceId::Kind::simulated, "duty"}, DutyModel{}, std::move(*limit),
                 clock);
   fmt::print(
-      "processes rivals    limit   wanted     rate       off      low     high  allowed     "
-      "draw\n");
+      "processes rivals    limit   wanted     rate       off      low     high  of time  "
+      "starved   draw\n");
   bool fine = true;
   for (const int size : {1, 2, 4}) {
     if (only == 0 || only == size) {

@@ -171,15 +171,15 @@ Result<RecordFile> open_record(const Invocation& invocation, const RecordHeader&
   return file;
 }
 
-// sim:duty is never hot, and stops a process in turns of some 0.4 s, each of which makes up for
-// the last and moves the counter of energy: a window is whole turns, and the more the quieter.
+// sim:duty is never hot and settles in moments; it stops a process in turns of some 50 ms, each
+// of which makes up for the last, so that a window of many turns is the quieter the longer.
 MeterRules rules_of(const Job& job) {
   MeterRules rules;
   if (job.command && job.command->devices.duty) {
-    rules.warm_up = {Seconds(2), Seconds(4), Seconds(1), 0.1, 0.5};
-    rules.settle = {Seconds(1.5), Seconds(4), Seconds(0.8), 0.25, 0.5};
-    rules.window.min_duration = Seconds(4);
-    rules.window.min_ticks = 8;
+    rules.warm_up = {Seconds(2), Seconds(4), Seconds(0.5), 0.05, 0.5};
+    rules.settle = {Seconds(1.5), Seconds(3), Seconds(0.5), 0.1, 0.5};
+    rules.window.min_duration = Seconds(3);
+    rules.window.max_throttled = 0.1;
     rules.window.max_variation = 100;
     rules.window.max_energy_gap = 0.1;
     rules.window.mean_step_time = true;

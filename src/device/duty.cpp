@@ -11,15 +11,10 @@
 namespace halfwatt {
 namespace {
 
-constexpr double kFull = 0.999;  // nothing is stopped for less than the scheduler's own noise
-constexpr Seconds kFreeTurn{0.1};
 constexpr Seconds kIdleTurn{0.02};  // without a group: until one that is given is slowed
-// What a group gets so soon after it was continued is no measure of what it gets for long:
-// half as much again in the first 20 ms beside two rivals on two processors, 15 % in the next
-// 20, then within 5 % (bench/duty, Linux 6.18).
-constexpr Seconds kCatchUp{0.06};
-constexpr Seconds kLeastSteady{0.02};
-constexpr double kBusy = 0.9;  // of its time; a wait is told only when it is over
+constexpr Seconds kPoll{0.001};     // of what the group used; a turn may have 7 ms
+constexpr Seconds kLook{0.2};       // between looks for new members, which cost some 0.1 ms
+constexpr double kStarves = 0.1;    // of the time, waiting for a processor
 
 }  // namespace
 
@@ -92,6 +87,8 @@ void DutyCard::set_group(std::optional<pid_t> group) {
       time_.emplace(*group);
     }
     pace_ = {};
+    run_at_turn_ = Seconds(0);
+    looked_ = since_;
     share_ = {};
   }
   changed_.notify_all();
@@ -114,92 +111,69 @@ void DutyCard::run() {
 void DutyCard::turn(std::unique_lock<std::mutex>& lock) {
   const unsigned gifts = gifts_;
   advance();
-  const Reading begun = reading();
-  const DutyShare before = share_;
-  const double share = duty(model_, limit_.limit());
-  if (!group_ || share >= kFull) {
-    free_turn(lock);
-  } else {
-    limited_turn(lock, share);
-  }
-  if (is_over(gifts)) {
-    return;
-  }
-  close_turn(begun, before);
-  if (group_ && share < kFull) {
-    pace_.close_turn(since_ - begun.at, share, share_.worth - before.worth);
-  }
-}
-
-void DutyCard::free_turn(std::unique_lock<std::mutex>& lock) {
-  const unsigned gifts = gifts_;
-  const bool was_stopped = stopped_;
-  set_stopped(false);
-  pace_.forgive();
-  const Reading begun = reading();
-  wait_until(lock, begun.at + (group_ ? kFreeTurn : kIdleTurn));
-  if (group_ && !was_stopped && !is_over(gifts)) {
-    const Reading now = reading();
-    pace_.saw_steady(now.at - begun.at, now.run - begun.run);
-  }
-}
-
-// On for the share that the limit allows, less what the last turns gave too much; then off.
-void DutyCard::limited_turn(std::unique_lock<std::mutex>& lock, double share) {
-  const unsigned gifts = gifts_;
   const Seconds begun = since_;
-  const Seconds length =
-      model_.period * rng_.uniform(1 - model_.period_jitter, 1 + model_.period_jitter);
-  const Seconds on = pace_.time_on(length, share);
-  if (on > Seconds(0)) {
-    run_for(lock, on);
+  if (!group_) {
+    wait_until(lock, begun + kIdleTurn);
+  } else {
+    const double speed = model_.processors * duty(model_, limit_.limit());
+    const Seconds length =
+        model_.period * rng_.uniform(1 - model_.period_jitter, 1 + model_.period_jitter);
+    pace_.allow(length * speed);
+    run_till(lock, begun + length);
+    advance();
+    pace_.allow((since_ - begun - length) * speed);
   }
   if (!is_over(gifts)) {
-    set_stopped(on < length);
-    wait_until(lock, begun + length);
+    advance();
+    close_turn(since_ - begun);
   }
 }
 
-void DutyCard::run_for(std::unique_lock<std::mutex>& lock, Seconds time) {
+// On until the group used what it may, which is seen only by looking; then off.
+void DutyCard::run_till(std::unique_lock<std::mutex>& lock, Seconds end) {
   const unsigned gifts = gifts_;
-  set_stopped(false);
-  const Seconds end = since_ + time;
-  wait_until(lock, since_ + std::min(time, kCatchUp));
-  if (is_over(gifts)) {
-    return;
-  }
-  const Reading begun = reading();
-  wait_until(lock, end);
-  const Reading now = reading();
-  if (!is_over(gifts) && now.at - begun.at > kLeastSteady) {
-    pace_.saw_steady(now.at - begun.at, now.run - begun.run);
+  const double processors = std::max(std::thread::hardware_concurrency(), 1U);
+  while (!is_over(gifts) && clock_->now() < end) {
+    take_in_use();
+    const bool spent = !(pace_.left() > Seconds(0));
+    set_stopped(spent);
+    const Seconds pause = std::max(pace_.left() / processors, kPoll);
+    wait_until(lock, spent ? end : std::min(clock_->now() + pause, end));
   }
 }
 
-DutyCard::Reading DutyCard::reading() {
-  const Seconds run = time_ ? time_->run() : Seconds(0);
-  return {clock_->now(), run};
+void DutyCard::take_in_use() {
+  if (time_) {
+    const Seconds run = time_->run();
+    pace_.use(run - share_.run);
+    share_.run = run;
+  }
 }
 
 // Takes stock of a turn: what the group got is known only when the signals have taken effect.
-void DutyCard::close_turn(const Reading& begun, const DutyShare& before) {
-  advance();
-  const Seconds elapsed = since_ - begun.at;
-  const Seconds allowed = share_.allowed - before.allowed;
-  double speed = 0;
-  if (time_ && allowed > Seconds(0)) {
-    const Seconds waited = time_->waited();
-    time_->look();
-    const Seconds run = time_->run() - begun.run;
-    // Who was never stopped got all there was, however little others left.
-    const Seconds worth = allowed < elapsed ? pace_.worth(allowed, run) : elapsed;
-    share_.worth += worth;
-    const Seconds wanted = run + (time_->waited() - waited);
-    const double busy = std::min(wanted / (allowed * kBusy), 1.0);
-    speed = std::min(worth / elapsed, 1.0) * busy;
+void DutyCard::close_turn(Seconds elapsed) {
+  const Seconds before = run_at_turn_;
+  take_in_use();
+  run_at_turn_ = share_.run;
+  if (time_ && since_ - looked_ >= kLook) {
+    look();
   }
+  const double speed =
+      elapsed > Seconds(0) ? (run_at_turn_ - before) / (elapsed * model_.processors) : 0;
   recent_ = speed + (recent_ - speed) * std::exp(-(elapsed / model_.smoothing));
   used_at_tick_ = used_;
+}
+
+// Behind while it waits for processors: others have them. One that sleeps is behind, too, and
+// wants nothing.
+void DutyCard::look() {
+  const Seconds waited = time_->waited();
+  time_->look();
+  const Seconds passed = since_ - looked_;
+  if (pace_.is_behind() && time_->waited() - waited > passed * kStarves) {
+    starved_ += passed;
+  }
+  looked_ = since_;
 }
 
 // Ends early when the group changes or the card ends.
@@ -231,7 +205,7 @@ void DutyCard::advance() {
   if (group_) {
     share_.elapsed += elapsed;
     share_.allowed += stopped_ ? Seconds(0) : elapsed;
-    capped_ += stopped_ ? elapsed : Seconds(0);
+    capped_ += stopped_ && limit_.limit() < model_.demand ? elapsed : Seconds(0);
   }
   used_ += draw(model_, recent_) * elapsed;
   since_ = now;
@@ -246,7 +220,7 @@ Result<Sample> DutyCard::read() {
   sample[SignalId::requested_limit] = limit.value();
   sample[SignalId::enforced_limit] = limit.value();
   sample[SignalId::power_capped_time] = capped_.value();
-  sample[SignalId::throttled_time] = 0;
+  sample[SignalId::throttled_time] = starved_.value();
   sample[SignalId::foreign_processes] = 0;
   return sample;
 }

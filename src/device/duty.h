@@ -18,35 +18,35 @@
 
 namespace halfwatt {
 
-/// Constants of the card behind `sim:duty`, all invented. Its draw rises from idle to demand
-/// with the share of its full speed that its processes get, on two straight lines that meet at
-/// the bend: below it watts buy much speed, above it little, as on cards whose voltage has a
-/// floor. So the speed under a limit is concave, the energy of a step is least at the bend, and
-/// 10 W there or anywhere between 80 and 95 % of the speed are worth 3 % or more, which is
-/// over the noise of a busy machine.
+/// Constants of the card behind `sim:duty`, all invented. It is a card as fast as a part of one
+/// processor: so its speed does not depend on what others do with the machine, as that of a
+/// real card does not. Its draw rises from idle to demand with its speed, on two straight lines
+/// that meet at the bend: below it watts buy much speed, above it little, as on cards whose
+/// voltage has a floor. So the speed under a limit is concave, the energy of a step is least at
+/// the bend, and 10 W there or anywhere between 80 and 95 % of the speed are worth 3 % or more.
 struct DutyModel {
   LimitRange limits{Watts(100), Watts(350), Watts(350)};
   Watts idle{60};
   Watts bend{140};
   double share_at_bend = 0.75;
   Watts demand{220};
-  /// On and off once: so long that the scheduler's favours to a group that slept (some 50 ms)
-  /// are over for most of it. Varied, so that no rhythm of the job fits it.
-  Seconds period{0.4};
+  /// Processors that its processes have at full speed: less than what a process gets that
+  /// shares two of them with three others.
+  double processors = 0.4;
+  Seconds period{0.05};  ///< on and off once; varied, so that no rhythm of the job fits it
   double period_jitter = 0.2;
-  Seconds smoothing{0.5};  ///< of the share that the draw follows
+  Seconds smoothing{0.5};  ///< of the speed that the draw follows
 };
 
 /// The share of its full speed that a job has under `limit`; rises with it, up to 1.
 double duty(const DutyModel& model, Watts limit);
-/// What the card draws while its job has `share` of its full speed: duty() the other way round.
+/// What the card draws at `share` of its full speed: duty() the other way round.
 Watts draw(const DutyModel& model, double share);
 
 /// What became of the time since a group was given to the card.
 struct DutyShare {
   Seconds allowed;  ///< it could run
-  Seconds worth;  ///< the time without any stop that would have given it as much; to the end of
-                  ///< the last turn
+  Seconds run;      ///< processor time of all its members; to the end of the last turn
   Seconds elapsed;
 };
 
@@ -54,12 +54,15 @@ struct DutyShare {
 /// short turns, so that a lower limit truly slows an unmodified command. Its limit is in a file
 /// that processes share, as a real card's is in the card.
 ///
-/// A turn ends when the group used its share of the processor time that it would have got if
-/// it was never stopped (DutyPace says why), and every turn makes up for the last. The draw
-/// follows the same figure, and how much of the time allowed the group used or waited for a
-/// processor: one that sleeps draws next to nothing. The counter of energy moves with each
-/// turn, so that a window is whole turns. Processes that leave the group are not slowed.
-/// The card has no thermometer: nothing about it is slow.
+/// In every turn the group may run until it has used the processor time that its speed allows,
+/// and every turn makes up for the last. Time alone would not do: where others want the same
+/// processors, a group that slept is given more than its part of them for some 50 ms after it
+/// is continued (the scheduler owes it, and weighs it by its load of before), and then less.
+/// The draw follows what the group uses, so that one that sleeps draws next to nothing. Where
+/// others leave too little for its speed, the card says that it is throttled. A limit slows a
+/// job that needs less than it allows as little as on a real card. Processes that leave the
+/// group are not slowed. The counter of energy moves with each turn. There is no thermometer:
+/// nothing about the card is slow.
 /// A group that is let go, whatever the reason, is left running; of a death of this process
 /// only another one can take care (the guardian).
 class DutyCard final : public Device {
@@ -89,20 +92,14 @@ class DutyCard final : public Device {
   LimitFile& limit_file() { return limit_; }
 
  private:
-  struct Reading {  ///< of a moment
-    Seconds at;
-    Seconds run;
-  };
-
   void run();
   void turn(std::unique_lock<std::mutex>& lock);
-  void free_turn(std::unique_lock<std::mutex>& lock);
-  void limited_turn(std::unique_lock<std::mutex>& lock, double share);
-  void run_for(std::unique_lock<std::mutex>& lock, Seconds time);
+  void run_till(std::unique_lock<std::mutex>& lock, Seconds end);
   void wait_until(std::unique_lock<std::mutex>& lock, Seconds time);
   bool is_over(unsigned gifts) const { return ends_ || gifts_ != gifts; }
-  Reading reading();
-  void close_turn(const Reading& begun, const DutyShare& before);
+  void take_in_use();
+  void close_turn(Seconds elapsed);
+  void look();
   void set_stopped(bool stopped);
   void advance();
 
@@ -121,11 +118,14 @@ class DutyCard final : public Device {
   std::optional<GroupTime> time_;
   DutyPace pace_;
   DutyShare share_;
-  Seconds since_;      ///< the state below is of this time
+  Seconds since_;  ///< the state below is of this time
+  Seconds run_at_turn_;
+  Seconds looked_;     ///< when the members were looked for
   double recent_ = 0;  ///< share of the full speed in the last turns
   Joules used_{0};
   Joules used_at_tick_{0};  ///< as the counter shows it
   Seconds capped_{0};
+  Seconds starved_{0};
   std::thread thread_;  ///< last: it uses everything else
 };
 
