@@ -87,7 +87,7 @@ void DutyCard::set_group(std::optional<pid_t> group) {
       time_.emplace(*group);
     }
     pace_ = {};
-    run_at_turn_ = Seconds(0);
+    run_at_turn_ = lost_ = Seconds(0);
     looked_ = since_;
     share_ = {};
   }
@@ -118,10 +118,10 @@ void DutyCard::turn(std::unique_lock<std::mutex>& lock) {
     const double speed = model_.processors * duty(model_, limit_.limit());
     const Seconds length =
         model_.period * rng_.uniform(1 - model_.period_jitter, 1 + model_.period_jitter);
-    pace_.allow(length * speed);
+    lost_ += pace_.allow(length * speed);
     run_till(lock, begun + length);
     advance();
-    pace_.allow((since_ - begun - length) * speed);
+    lost_ += pace_.allow((since_ - begun - length) * speed);
   }
   if (!is_over(gifts)) {
     advance();
@@ -164,15 +164,15 @@ void DutyCard::close_turn(Seconds elapsed) {
   used_at_tick_ = used_;
 }
 
-// Behind while it waits for processors: others have them. One that sleeps is behind, too, and
-// wants nothing.
+// What a group leaves unused while it waits for processors is what others took. One that sleeps
+// leaves as much, and wants nothing.
 void DutyCard::look() {
   const Seconds waited = time_->waited();
   time_->look();
-  const Seconds passed = since_ - looked_;
-  if (pace_.is_behind() && time_->waited() - waited > passed * kStarves) {
-    starved_ += passed;
+  if (time_->waited() - waited > (since_ - looked_) * kStarves) {
+    starved_ += lost_ / model_.processors;
   }
+  lost_ = Seconds(0);
   looked_ = since_;
 }
 

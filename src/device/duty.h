@@ -31,8 +31,8 @@ struct DutyModel {
   double share_at_bend = 0.75;
   Watts demand{220};
   /// Processors that its processes have at full speed: less than what a process gets that
-  /// shares two of them with three others.
-  double processors = 0.4;
+  /// shares two of them with five others.
+  double processors = 0.3;
   Seconds period{0.05};  ///< on and off once; varied, so that no rhythm of the job fits it
   double period_jitter = 0.2;
   Seconds smoothing{0.5};  ///< of the speed that the draw follows
@@ -118,10 +118,11 @@ class DutyCard final : public Device {
   std::optional<GroupTime> time_;
   DutyPace pace_;
   DutyShare share_;
-  Seconds since_;  ///< the state below is of this time
-  Seconds run_at_turn_;
-  Seconds looked_;     ///< when the members were looked for
-  double recent_ = 0;  ///< share of the full speed in the last turns
+  Seconds since_;        ///< the state below is of this time
+  Seconds run_at_turn_;  ///< of the group, at the end of the last turn
+  Seconds lost_;         ///< processor time that it left unused since the last look
+  Seconds looked_;       ///< when the members were looked for
+  double recent_ = 0;    ///< share of the full speed in the last turns
   Joules used_{0};
   Joules used_at_tick_{0};  ///< as the counter shows it
   Seconds capped_{0};

