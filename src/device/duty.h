@@ -35,7 +35,7 @@ struct DutyModel {
   double processors = 0.3;
   Seconds period{0.05};  ///< on and off once; varied, so that no rhythm of the job fits it
   double period_jitter = 0.2;
-  Seconds smoothing{0.5};  ///< of the speed that the draw follows
+  Seconds smoothing{0.2};  ///< of the speed that the draw follows
 };
 
 /// The share of its full speed that a job has under `limit`; rises with it, up to 1.
