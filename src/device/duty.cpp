@@ -121,7 +121,9 @@ void DutyCard::turn(std::unique_lock<std::mutex>& lock) {
     lost_ += pace_.allow(length * speed);
     run_till(lock, begun + length);
     advance();
-    lost_ += pace_.allow((since_ - begun - length) * speed);
+    if (!is_over(gifts)) {  // it may have been late
+      lost_ += pace_.allow((since_ - begun - length) * speed);
+    }
   }
   if (!is_over(gifts)) {
     advance();
