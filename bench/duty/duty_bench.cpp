@@ -43,7 +43,7 @@ constexpr Seconds kStretch{0.9};  // some twenty turns
 constexpr Seconds kSettle{0.3};
 constexpr int kAttempts = 3;
 constexpr double kMostStarved = 0.02;  // of a stretch, as sweep allows it
-constexpr std::array kLimits = {100., 120., 140., 170., 188., 204.};  // W
+constexpr std::array kLimits = {100., 120., 140., 160., 176., 188.};  // W
 
 using Counter = std::atomic<std::uint64_t>;
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 MOST_OFF = 10  # W
-SWEEP = ["sweep", "--limits", "100:230:10", "--repeats", "3"]
+SWEEP = ["sweep", "--limits", "100:220:10", "--repeats", "3"]
 
 
 def verdict(words, halfwatt, command):

@@ -178,7 +178,7 @@ MeterRules rules_of(const Job& job) {
   if (job.command && job.command->devices.duty) {
     rules.warm_up = {Seconds(2), Seconds(4), Seconds(0.5), 0.05, 0.5};
     rules.settle = {Seconds(1), Seconds(3), Seconds(0.4), 0.1, 0.5};
-    rules.window.min_duration = Seconds(3);
+    rules.window.min_duration = Seconds(4);
     rules.window.max_throttled = 0.02;
     rules.window.max_variation = 100;
     rules.window.max_energy_gap = 0.1;

@@ -23,13 +23,13 @@ namespace halfwatt {
 /// real card does not. Its draw rises from idle to demand with its speed, on two straight lines
 /// that meet at the bend: below it watts buy much speed, above it little, as on cards whose
 /// voltage has a floor. So the speed under a limit is concave, the energy of a step is least at
-/// the bend, and 10 W there or anywhere between 80 and 95 % of the speed are worth 3 % or more.
+/// the bend, and 10 W are worth over 4 % of the speed between 80 and 95 %.
 struct DutyModel {
   LimitRange limits{Watts(100), Watts(350), Watts(350)};
   Watts idle{60};
   Watts bend{140};
   double share_at_bend = 0.75;
-  Watts demand{220};
+  Watts demand{200};
   /// Processors that its processes have at full speed: less than what a process gets that
   /// shares two of them with five others.
   double processors = 0.3;
