@@ -5,9 +5,9 @@
 namespace halfwatt {
 namespace {
 
-// Two or three turns: a moment in which others take the processors is made up for, and a window
-// of seconds does not see much of the one before it.
-constexpr Seconds kMostUnused{0.04};
+// Over a turn, which is allowed at its start: a moment in which others take the processors is
+// made up for, and a window of seconds does not see much of the one before it.
+constexpr Seconds kMostUnused{0.025};
 // A process that holds up a signal for longer is not made to pay for it.
 constexpr Seconds kMostOverdrawn{0.15};
 

@@ -25,9 +25,9 @@ TEST(DutyPace, takes_what_was_used_too_much_off_the_next_turns) {
 
 TEST(DutyPace, gives_later_what_others_took_for_a_moment) {
   DutyPace pace;
-  EXPECT_EQ(pace.allow(Seconds(0.015)), Seconds(0));
-  EXPECT_EQ(pace.allow(Seconds(0.015)), Seconds(0));
-  EXPECT_NEAR(pace.left().value(), 0.03, 1e-12);
+  EXPECT_EQ(pace.allow(Seconds(0.01)), Seconds(0));
+  EXPECT_EQ(pace.allow(Seconds(0.01)), Seconds(0));
+  EXPECT_NEAR(pace.left().value(), 0.02, 1e-12);
 }
 
 TEST(DutyPace, tells_what_is_lost_for_a_group_that_used_nothing_for_long) {
