@@ -1,9 +1,11 @@
-// bench_duty [SECONDS]: the rate of real processes under sim:duty against the share of time it
-// is to give them, for 1, 2 and 4 processes. Before and after every share the rate without a
-// limit is measured; a share is measured several times and the median counts. Ends with 1 if
-// the time given, or a rate on a quiet machine, is not monotone or off by over 5 %. Where
-// others want the processors the rate is shown and not judged: how much of them a process gets
-// while it may run is the scheduler's affair.
+// bench_duty [SIZE [RIVALS [REPEATS]]]: the rate of real work under sim:duty against the share
+// that it is to have, for a group of SIZE busy processes (1, 2 and 4 one after another if it is
+// not said), beside RIVALS other busy processes. The rate at the highest limit is measured
+// before and after every other; a share is measured several times and the median counts. As in
+// a sweep, stretches are void and measured again in which others left too little of the
+// processors for the card's speed. Ends with 1 if a rate is off by over 5 %, or they do not
+// rise, or every attempt was void. `of time`: what the processes had of the processor time of
+// full speed.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -20,8 +22,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <new>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "device/duty.h"
@@ -33,9 +38,12 @@ using halfwatt::DutyModel;
 using halfwatt::Seconds;
 using halfwatt::Watts;
 
-constexpr int kRepeats = 3;
 constexpr double kMostOff = 0.05;
-constexpr double kQuiet = 0.95;  // of the best rate: others hardly use the processors
+constexpr Seconds kStretch{0.9};  // some twenty turns
+constexpr Seconds kSettle{0.3};
+constexpr int kAttempts = 3;
+constexpr double kMostStarved = 0.02;  // of a stretch, as sweep allows it
+constexpr std::array kLimits = {100., 120., 140., 160., 176., 188.};  // W
 
 using Counter = std::atomic<std::uint64_t>;
 
@@ -88,77 +96,142 @@ class Crowd {
 };
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-double rate(const Crowd& crowd, Seconds time) {
-  const auto begin = std::chrono::steady_clock::now();
-  const std::uint64_t before = crowd.count();
-  std::this_thread::sleep_for(std::chrono::duration<double>(time.value()));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  return static_cast<double>(crowd.count() - before) / took.count();
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Until the counter of energy moves: then a turn is over.
+void wait_for_edge(DutyCard& card) {
+  const auto before = card.energy();
+  while (card.energy() == before) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+/// What a limit did for a while.
+struct Stretch {
+  double rate = 0;     ///< counts in a second
+  double of_time = 0;  ///< processor time, in shares of that at full speed
+  double draw = 0;     ///< W
+  bool valid = false;  ///< others left enough of the processors
+};
+
+/// Whole turns that together last kStretch or a little more.
+Stretch measure(DutyCard& card, const Crowd& crowd, Watts limit) {
+  const auto starved = [&] {
+    return card.read().value()[halfwatt::SignalId::throttled_time].value();
+  };
+  (void)card.limit_file().set(limit);
+  std::this_thread::sleep_for(std::chrono::duration<double>(kSettle.value()));
+  wait_for_edge(card);
+  const double begun = now();
+  const double starved_before = starved();
+  const std::uint64_t count = crowd.count();
+  const Seconds run = card.share().run;
+  do {
+    wait_for_edge(card);
+  } while (now() - begun < kStretch.value());
+  const double took = now() - begun;
+  return {static_cast<double>(crowd.count() - count) / took,
+          (card.share().run - run).value() / took / DutyModel{}.processors,
+          card.read().value()[halfwatt::SignalId::power].value(),
+          starved() - starved_before <= kMostStarved * took};
 }
 
 /// What a limit did, in several repeats.
 struct Outcome {
-  std::vector<double> rates;  ///< in shares of the rate without a limit
-  std::vector<double> given;  ///< share of time
-  std::vector<double> free;   ///< rates without a limit
+  std::vector<double> rates;  ///< in shares of the rate at the highest limit
+  std::vector<double> of_time;
+  std::vector<double> draws;
+  int voids = 0;
 };
 
-Outcome measure_limit(DutyCard& card, const Crowd& crowd, Watts limit, Seconds time) {
-  Outcome outcome;
-  for (int i = 0; i < kRepeats; ++i) {
-    (void)card.limit_file().set(card.limit_file().range().max);
-    const double before = rate(crowd, time);
-    (void)card.limit_file().set(limit);
-    card.set_group(crowd.group());
-    const double limited = rate(crowd, time);
-    const auto share = card.share();
-    (void)card.limit_file().set(card.limit_file().range().max);
-    const double after = rate(crowd, time);
-    outcome.rates.push_back(limited / ((before + after) / 2));
-    outcome.given.push_back(share.allowed / share.elapsed);
-    outcome.free.insert(outcome.free.end(), {before, after});
+void measure_limit(
+    DutyCard& card, const Crowd& crowd, Watts limit, Stretch& top, Outcome& outcome) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const Stretch limited = measure(card, crowd, limit);
+    const Stretch after = measure(card, crowd, card.limit_file().range().max);
+    const Stretch before = std::exchange(top, after);
+    if (limited.valid && before.valid && after.valid) {
+      outcome.rates.push_back(limited.rate / ((before.rate + after.rate) / 2));
+      outcome.of_time.push_back(limited.of_time);
+      outcome.draws.push_back(limited.draw);
+      return;
+    }
+    ++outcome.voids;
   }
-  return outcome;
 }
 
-/// True if all is well. `alone`: the best rate of one process, as far as it is known.
-bool measure(DutyCard& card, int size, Seconds time, double& alone) {
-  const Crowd crowd(size);
-  card.set_group(crowd.group());
-  const double processors =
-      std::min(size, static_cast<int>(std::thread::hardware_concurrency()));
+/// All limits, up and down in turn.
+std::array<Outcome, kLimits.size()> measure(DutyCard& card, const Crowd& crowd, int repeats) {
+  std::array<Outcome, kLimits.size()> outcomes;
+  Stretch top = measure(card, crowd, card.limit_file().range().max);
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    for (std::size_t k = 0; k < kLimits.size(); ++k) {
+      const std::size_t i = repeat % 2 == 0 ? k : kLimits.size() - 1 - k;
+      measure_limit(card, crowd, Watts(kLimits[i]), top, outcomes[i]);
+    }
+  }
+  return outcomes;
+}
+
+/// Prints the table; true if all is well.
+bool show(const std::array<Outcome, kLimits.size()>& outcomes, int size, int rivals) {
   bool fine = true;
   double last = 0;
-  for (const double watts : {100., 120., 160., 200., 240., 280.}) {
-    const Outcome outcome = measure_limit(card, crowd, Watts(watts), time);
-    alone = std::max(alone,
-                     *std::max_element(outcome.free.begin(), outcome.free.end()) / processors);
-    const double wanted = duty(DutyModel{}, Watts(watts));
-    const double given = median(outcome.given);
+  for (std::size_t i = 0; i < kLimits.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    const double wanted = halfwatt::duty(DutyModel{}, Watts(kLimits[i]));
+    if (outcome.rates.empty()) {
+      fmt::print("{:9d} {:6d} {:8g} {:8.3f}  all {} attempts void\n", size, rivals, kLimits[i],
+                 wanted, outcome.voids);
+      fine = false;
+      continue;
+    }
     const double got = median(outcome.rates);
-    const bool quiet = median(outcome.free) > kQuiet * alone * processors;
-    const bool good = std::abs(given / wanted - 1) <= kMostOff && given > last &&
-                      (!quiet || std::abs(got / wanted - 1) <= kMostOff);
-    fmt::print("{:9d} {:8g} {:8.3f} {:8.3f} {:8.3f} {:+7.1f} %{}{}\n", size, watts, wanted,
-               given, got, (got / wanted - 1) * 100, quiet ? "" : "  busy machine",
-               good ? "" : "  <- off");
-    std::fflush(stdout);
+    const auto [low, high] = std::minmax_element(outcome.rates.begin(), outcome.rates.end());
+    const bool good = std::abs(got / wanted - 1) <= kMostOff && got > last;
+    fmt::print(
+        "{:9d} {:6d} {:8g} {:8.3f} {:8.3f} {:+7.1f} % {:8.3f} {:8.3f} {:8.3f} {:6.0f}"
+        " {:6d}{}\n",
+        size, rivals, kLimits[i], wanted, got, (got / wanted - 1) * 100, *low, *high,
+        median(outcome.of_time), median(outcome.draws), outcome.voids, good ? "" : "  <- off");
     fine = fine && good;
-    last = given;
+    last = got;
   }
+  return fine;
+}
+
+bool run(DutyCard& card, int size, int rivals, int repeats) {
+  const Crowd crowd(size);
+  std::vector<std::unique_ptr<Crowd>> others;  // each of a session of its own, as people's are
+  for (int i = 0; i < rivals; ++i) {
+    others.push_back(std::make_unique<Crowd>(1));
+  }
+  card.set_group(crowd.group());
+  const auto outcomes = measure(card, crowd, repeats);
   card.set_group(std::nullopt);
+  double load = 0;
+  (void)::getloadavg(&load, 1);
+  fmt::print("load average {:.1f} on {} processors\n", load,
+             std::thread::hardware_concurrency());
+  const bool fine = show(outcomes, size, rivals);
+  std::fflush(stdout);
   return fine;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Seconds time(argc > 1 ? std::atof(argv[1]) : 0.3);
+  const int only = argc > 1 ? std::atoi(argv[1]) : 0;
+  const int rivals = argc > 2 ? std::atoi(argv[2]) : 0;
+  const int repeats = argc > 3 ? std::atoi(argv[3]) : 5;
   const halfwatt::SteadyClock clock;
   std::string folder =
       (std::filesystem::temp_directory_path() / "halfwatt-bench-XXXXXX").string();
@@ -172,11 +245,14 @@ int main(int argc, char** argv) {
   }
   DutyCard card({halfwatt::DeviceId::Kind::simulated, "duty"}, DutyModel{}, std::move(*limit),
                 clock);
-  fmt::print("processes    limit   wanted    given     rate     off\n");
+  fmt::print(
+      "processes rivals    limit   wanted     rate       off      low     high  of time  "
+      " draw  voids\n");
   bool fine = true;
-  double alone = 0;
   for (const int size : {1, 2, 4}) {
-    fine = measure(card, size, time, alone) && fine;
+    if (only == 0 || only == size) {
+      fine = run(card, size, rivals, repeats) && fine;
+    }
   }
   std::filesystem::remove_all(folder);
   return fine ? 0 : 1;

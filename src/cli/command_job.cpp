@@ -15,7 +15,7 @@ namespace {
 
 // Of one window, on a card with a counter and a command of quick steps: settling, 20 ticks or
 // 20 steps, and some reserve. Measured on sim:duty.
-constexpr double kSecondsOfWindow = 8;
+constexpr double kSecondsOfWindow = 12;
 constexpr double kSecondsOfStart = 15;  // the warm-up, and what the command needs itself
 
 constexpr std::string_view kNoProgress = "none";

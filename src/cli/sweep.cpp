@@ -30,8 +30,9 @@ void handle_interruptions() {
   struct sigaction action {};
   action.sa_handler = [](int) { asked_to_stop = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
 constexpr double kUsualStep = 10;  // W
@@ -204,14 +205,24 @@ Result<RecordFile> open_record(const Invocation& invocation, const RecordHeader&
   return file;
 }
 
-// sim:duty is at its limit at once and never hot, and what it does to a process comes in turns
-// of 20 ms on processors that others use too: waiting longer makes nothing steadier.
+// A job tells its steps when it prints them, and a GPU works behind its back: single steps look
+// uneven where their speed is steady. On sim:duty it is stopped in turns, on processors that
+// others use too, and waiting longer makes nothing steadier (docs/results/duty.md).
 MeterRules rules_of(const Job& job) {
   MeterRules rules;
-  if (job.command && job.command->devices.duty) {
-    rules.warm_up = {Seconds(2), Seconds(6), Seconds(1), 0.05, 0.5};
-    rules.settle = {Seconds(1), Seconds(3), Seconds(0.5), 0.05, 0.5};
-    rules.window.max_variation = 1;
+  if (!job.command) {
+    return rules;
+  }
+  rules.window.min_duration = Seconds(5);
+  rules.window.stretch = Seconds(1);
+  rules.window.mean_step_time = true;
+  if (job.command->devices.duty) {
+    rules.warm_up = {Seconds(2), Seconds(4), Seconds(0.5), 0.05, 0.5};
+    rules.settle = {Seconds(1), Seconds(3), Seconds(0.4), 0.1, 0.5};
+    rules.window.min_duration = Seconds(4);
+    rules.window.max_throttled = 0.02;
+    rules.window.max_variation = 100;
+    rules.window.max_energy_gap = 0.1;
   }
   return rules;
 }

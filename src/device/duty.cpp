@@ -1,9 +1,6 @@
 #include "device/duty.h"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,15 +11,28 @@
 namespace halfwatt {
 namespace {
 
-constexpr double kFull = 0.999;  // nothing is stopped for less than the scheduler's own noise
-constexpr Seconds kIdleLook{0.02};
-constexpr Seconds kMostDebt{0.2};  // what lies further back is forgiven
+constexpr Seconds kIdleTurn{0.02};  // without a group: until one that is given is slowed
+constexpr Seconds kPoll{0.001};     // of what the group used; a turn may have 7 ms
+constexpr Seconds kLook{0.2};       // between looks for new members, which cost some 0.1 ms
+constexpr double kStarves = 0.1;    // of the time, waiting for a processor
 
 }  // namespace
 
 double duty(const DutyModel& model, Watts limit) {
-  const double share = (limit - model.idle) / (model.demand - model.idle);
-  return std::sqrt(std::clamp(share, 0.0, 1.0));
+  const double share =
+      limit < model.bend
+          ? model.share_at_bend * ((limit - model.idle) / (model.bend - model.idle))
+          : model.share_at_bend + (1 - model.share_at_bend) *
+                                      ((limit - model.bend) / (model.demand - model.bend));
+  return std::clamp(share, 0.0, 1.0);
+}
+
+Watts draw(const DutyModel& model, double share) {
+  if (share < model.share_at_bend) {
+    return model.idle + (model.bend - model.idle) * (share / model.share_at_bend);
+  }
+  return model.bend + (model.demand - model.bend) *
+                          ((share - model.share_at_bend) / (1 - model.share_at_bend));
 }
 
 Result<LimitFile> DutyCard::open_limit(const std::filesystem::path& path,
@@ -35,15 +45,11 @@ Result<LimitFile> DutyCard::open_limit(const std::filesystem::path& path,
 }
 
 DutyCard::DutyCard(DeviceId id, DutyModel model, LimitFile limit, const Clock& clock)
-    : model_(model),
-      limit_(std::move(limit)),
-      clock_(&clock),
-      since_(clock.now()),
-      temperature_(model.ambient) {
+    : model_(model), limit_(std::move(limit)), clock_(&clock), since_(clock.now()) {
   info_.id = std::move(id);
   info_.name = "simulated card that slows real processes";
   info_.limits = limit_.range();
-  info_.energy_tick = model.energy_tick;
+  info_.energy_tick = model.period;
   info_.energy_error = 0;
   info_.energy_method = EnergyMethod::counter;
   info_.energy_is_checked = true;  // by its making
@@ -77,8 +83,14 @@ void DutyCard::set_group(std::optional<pid_t> group) {
     }
     group_ = group;
     ++gifts_;
+    time_.reset();
+    if (group) {
+      time_.emplace(*group);
+    }
+    pace_ = {};
+    run_at_turn_ = lost_ = Seconds(0);
+    looked_ = since_;
     share_ = {};
-    debt_ = Seconds(0);
   }
   changed_.notify_all();
 }
@@ -90,9 +102,6 @@ DutyShare DutyCard::share() {
 }
 
 void DutyCard::run() {
-  // On time even where others want the processor; a raised priority is not always granted.
-  constexpr int kFirst = -15;
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kFirst);
   ::prctl(PR_SET_TIMERSLACK, 1UL);
   std::unique_lock lock(mutex_);
   while (!ends_) {
@@ -100,37 +109,74 @@ void DutyCard::run() {
   }
 }
 
-// On for the share that the limit allows, less what the last turns gave too much; then off.
 void DutyCard::turn(std::unique_lock<std::mutex>& lock) {
   const unsigned gifts = gifts_;
   advance();
-  const double share = duty(model_, limit_.limit());
   const Seconds begun = since_;
-  if (!group_ || share >= kFull) {
-    set_stopped(false);
-    debt_ = Seconds(0);
-    wait_until(lock, begun + kIdleLook);
+  if (!group_) {
+    wait_until(lock, begun + kIdleTurn);
+  } else {
+    const double speed = model_.processors * duty(model_, limit_.limit());
+    const Seconds length =
+        model_.period * rng_.uniform(1 - model_.period_jitter, 1 + model_.period_jitter);
+    lost_ += pace_.allow(length * speed);
+    run_till(lock, begun + length);
     advance();
-    return;
+    if (!is_over(gifts)) {  // it may have been late
+      lost_ += pace_.allow((since_ - begun - length) * speed);
+    }
   }
-  const Seconds length =
-      model_.period * rng_.uniform(1 - model_.period_jitter, 1 + model_.period_jitter);
-  const Seconds on(std::max((length * share - debt_).value(), 0.0));
-  const Seconds allowed_before = share_.allowed;
-  if (on > Seconds(0)) {
-    set_stopped(false);
-    wait_until(lock, begun + on);
+  if (!is_over(gifts)) {
+    advance();
+    close_turn(since_ - begun);
   }
-  if (gifts_ != gifts || ends_) {
-    return;
+}
+
+// On until the group used what it may, which is seen only by looking; then off.
+void DutyCard::run_till(std::unique_lock<std::mutex>& lock, Seconds end) {
+  const unsigned gifts = gifts_;
+  const double processors = std::max(std::thread::hardware_concurrency(), 1U);
+  while (!is_over(gifts) && clock_->now() < end) {
+    take_in_use();
+    const bool spent = !(pace_.left() > Seconds(0));
+    set_stopped(spent);
+    const Seconds pause = std::max(pace_.left() / processors, kPoll);
+    wait_until(lock, spent ? end : std::min(clock_->now() + pause, end));
   }
-  set_stopped(true);
-  wait_until(lock, begun + std::max(length, on));
-  advance();
-  if (gifts_ == gifts) {
-    debt_ += (share_.allowed - allowed_before) - (since_ - begun) * share;
-    debt_ = Seconds(std::clamp(debt_.value(), -kMostDebt.value(), kMostDebt.value()));
+}
+
+void DutyCard::take_in_use() {
+  if (time_) {
+    const Seconds run = time_->run();
+    pace_.use(run - share_.run);
+    share_.run = run;
   }
+}
+
+// Takes stock of a turn: what the group got is known only when the signals have taken effect.
+void DutyCard::close_turn(Seconds elapsed) {
+  const Seconds before = run_at_turn_;
+  take_in_use();
+  run_at_turn_ = share_.run;
+  if (time_ && since_ - looked_ >= kLook) {
+    look();
+  }
+  const double speed =
+      elapsed > Seconds(0) ? (run_at_turn_ - before) / (elapsed * model_.processors) : 0;
+  recent_ = speed + (recent_ - speed) * std::exp(-(elapsed / model_.smoothing));
+  used_at_tick_ = used_;
+}
+
+// What a group leaves unused while it waits for processors is what others took. One that sleeps
+// leaves as much, and wants nothing.
+void DutyCard::look() {
+  const Seconds waited = time_->waited();
+  time_->look();
+  if (time_->waited() - waited > (since_ - looked_) * kStarves) {
+    starved_ += lost_ / model_.processors;
+  }
+  lost_ = Seconds(0);
+  looked_ = since_;
 }
 
 // Ends early when the group changes or the card ends.
@@ -152,35 +198,19 @@ void DutyCard::set_stopped(bool stopped) {
   stopped_ = stopped;
 }
 
-Watts DutyCard::draw() const {
-  return model_.idle + (model_.demand - model_.idle) * (recent_ * recent_);
-}
-
-// Brings the state to now. The draw changes slowly compared with the turns between which this
-// is called, so that a straight line from tick to tick is good enough.
+// Brings the state to now. The draw changes only from turn to turn.
 void DutyCard::advance() {
   const Seconds now = clock_->now();
   const Seconds elapsed = now - since_;
   if (!(elapsed > Seconds(0))) {
     return;
   }
-  const bool runs = group_ && !stopped_;
   if (group_) {
     share_.elapsed += elapsed;
-    share_.allowed += runs ? elapsed : Seconds(0);
-    capped_ += stopped_ ? elapsed : Seconds(0);
+    share_.allowed += stopped_ ? Seconds(0) : elapsed;
+    capped_ += stopped_ && limit_.limit() < model_.demand ? elapsed : Seconds(0);
   }
-  const double kept = std::exp(-(elapsed / model_.smoothing));
-  recent_ = (runs ? 1.0 : 0.0) + (recent_ - (runs ? 1.0 : 0.0)) * kept;
-  const Watts power = draw();
-  const Seconds tick(std::floor(now / model_.energy_tick) * model_.energy_tick.value());
-  if (tick > since_) {
-    used_at_tick_ = used_ + power * (tick - since_);
-  }
-  used_ += power * elapsed;
-  const double target = model_.ambient.value() + model_.kelvin_per_watt * power.value();
-  temperature_ = Celsius(target + (temperature_.value() - target) *
-                                      std::exp(-(elapsed / model_.thermal_time)));
+  used_ += draw(model_, recent_) * elapsed;
   since_ = now;
 }
 
@@ -189,12 +219,11 @@ Result<Sample> DutyCard::read() {
   advance();
   const Watts limit = limit_.limit();
   Sample sample;
-  sample[SignalId::power] = draw().value();
+  sample[SignalId::power] = draw(model_, recent_).value();
   sample[SignalId::requested_limit] = limit.value();
   sample[SignalId::enforced_limit] = limit.value();
-  sample[SignalId::temperature] = temperature_.value();
   sample[SignalId::power_capped_time] = capped_.value();
-  sample[SignalId::throttled_time] = 0;
+  sample[SignalId::throttled_time] = starved_.value();
   sample[SignalId::foreign_processes] = 0;
   return sample;
 }

@@ -12,33 +12,41 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "device/device.h"
+#include "device/duty_pace.h"
+#include "device/group_time.h"
 #include "device/limit_file.h"
 
 namespace halfwatt {
 
-/// Constants of the card behind `sim:duty`, all invented. While its processes may run a share d
-/// of the time it draws idle + (demand - idle) d^2: so the speed under a limit L is
-/// d(L) = min(1, sqrt((L - idle) / (demand - idle))), which is concave as that of real cards,
-/// and the energy of a step, L / d(L), is least at twice the idle draw.
+/// Constants of the card behind `sim:duty`, all invented. It is a card as fast as a part of one
+/// processor: so its speed does not depend on what others do with the machine, as that of a
+/// real card does not. Its draw rises from idle to demand with its speed, on two straight lines
+/// that meet at the bend: below it watts buy much speed, above it little, as on cards whose
+/// voltage has a floor. So the speed under a limit is concave, the energy of a step is least at
+/// the bend, and 10 W are worth over 4 % of the speed between 80 and 95 %.
 struct DutyModel {
   LimitRange limits{Watts(100), Watts(350), Watts(350)};
   Watts idle{60};
-  Watts demand{300};
-  Seconds period{0.02};  ///< on and off once; varied, so that no rhythm of the job fits it
-  double period_jitter = 0.25;
-  Seconds smoothing{0.3};  ///< of the share that the draw follows
-  Seconds energy_tick{0.1};
-  Celsius ambient{25};
-  double kelvin_per_watt = 0.05;
-  Seconds thermal_time{1};
+  Watts bend{140};
+  double share_at_bend = 0.75;
+  Watts demand{200};
+  /// Processors that its processes have at full speed: less than what a process gets that
+  /// shares two of them with five others.
+  double processors = 0.3;
+  Seconds period{0.05};  ///< on and off once; varied, so that no rhythm of the job fits it
+  double period_jitter = 0.2;
+  Seconds smoothing{0.2};  ///< of the speed that the draw follows
 };
 
-/// The share of time that the processes may run under `limit`; rises with it, up to 1.
+/// The share of its full speed that a job has under `limit`; rises with it, up to 1.
 double duty(const DutyModel& model, Watts limit);
+/// What the card draws at `share` of its full speed: duty() the other way round.
+Watts draw(const DutyModel& model, double share);
 
 /// What became of the time since a group was given to the card.
 struct DutyShare {
   Seconds allowed;  ///< it could run
+  Seconds run;      ///< processor time of all its members; to the end of the last turn
   Seconds elapsed;
 };
 
@@ -46,11 +54,15 @@ struct DutyShare {
 /// short turns, so that a lower limit truly slows an unmodified command. Its limit is in a file
 /// that processes share, as a real card's is in the card.
 ///
-/// The time that the group could run is measured, and every turn makes up for the last, since
-/// on a busy machine none is as long as it should be. It is what the draw follows: the card
-/// does not see whether the group uses its time. Processes that leave the group are not slowed.
-/// Where others want the same processors, a group is slowed by less than its share: the
-/// scheduler lets it catch up. (Giving it precedence instead would starve everybody else.)
+/// In every turn the group may run until it has used the processor time that its speed allows,
+/// and every turn makes up for the last. Time alone would not do: where others want the same
+/// processors, a group that slept is given more than its part of them for some 50 ms after it
+/// is continued (the scheduler owes it, and weighs it by its load of before), and then less.
+/// The draw follows what the group uses, so that one that sleeps draws next to nothing. Where
+/// others leave too little for its speed, the card says that it is throttled. A limit slows a
+/// job that needs less than it allows as little as on a real card. Processes that leave the
+/// group are not slowed. The counter of energy moves with each turn. There is no thermometer:
+/// nothing about the card is slow.
 /// A group that is let go, whatever the reason, is left running; of a death of this process
 /// only another one can take care (the guardian).
 class DutyCard final : public Device {
@@ -82,10 +94,14 @@ class DutyCard final : public Device {
  private:
   void run();
   void turn(std::unique_lock<std::mutex>& lock);
+  void run_till(std::unique_lock<std::mutex>& lock, Seconds end);
   void wait_until(std::unique_lock<std::mutex>& lock, Seconds time);
+  bool is_over(unsigned gifts) const { return ends_ || gifts_ != gifts; }
+  void take_in_use();
+  void close_turn(Seconds elapsed);
+  void look();
   void set_stopped(bool stopped);
   void advance();
-  Watts draw() const;
 
   DeviceInfo info_;
   DutyModel model_;
@@ -99,14 +115,18 @@ class DutyCard final : public Device {
   std::optional<pid_t> group_;
   unsigned gifts_ = 0;  ///< how often a group was given or taken: the turn is over then
   bool stopped_ = false;
+  std::optional<GroupTime> time_;
+  DutyPace pace_;
   DutyShare share_;
-  Seconds debt_;       ///< time that the group ran too long, to be taken off the next turns
-  Seconds since_;      ///< the state below is of this time
-  double recent_ = 0;  ///< share of the last moments
+  Seconds since_;        ///< the state below is of this time
+  Seconds run_at_turn_;  ///< of the group, at the end of the last turn
+  Seconds lost_;         ///< processor time that it left unused since the last look
+  Seconds looked_;       ///< when the members were looked for
+  double recent_ = 0;    ///< share of the full speed in the last turns
   Joules used_{0};
-  Joules used_at_tick_{0};
-  Celsius temperature_;
+  Joules used_at_tick_{0};  ///< as the counter shows it
   Seconds capped_{0};
+  Seconds starved_{0};
   std::thread thread_;  ///< last: it uses everything else
 };
 

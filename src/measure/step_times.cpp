@@ -18,6 +18,7 @@ void StepTimes::see(const WorkDone& before, const WorkDone& now, Seconds begun) 
     return;
   }
   times_.push_back((now.at - before.at).value() / steps);
+  told_.push_back(steps);
 }
 
 std::optional<double> StepTimes::last() const {
@@ -33,16 +34,34 @@ double StepTimes::steps(const Moment& from, const Moment& to, double step_time) 
   return steps_at(to) - steps_at(from);
 }
 
-double StepTimes::variation() const {
+// What is left at the end and is shorter than a stretch belongs to none.
+std::vector<double> StepTimes::together(Seconds stretch) const {
+  std::vector<double> times;
+  double elapsed = 0;
+  double steps = 0;
+  for (std::size_t i = 0; i < times_.size(); ++i) {
+    elapsed += times_[i] * told_[i];
+    steps += told_[i];
+    if (elapsed >= stretch.value()) {
+      times.push_back(elapsed / steps);
+      elapsed = steps = 0;
+    }
+  }
+  return times;
+}
+
+double StepTimes::variation(Seconds stretch) const {
+  const std::vector<double> times = together(stretch);
+  const auto count = static_cast<double>(times.size());
   double mean = 0;
-  for (const double value : times_) {
-    mean += value / static_cast<double>(times_.size());
+  for (const double value : times) {
+    mean += value / count;
   }
   double square = 0;
-  for (const double value : times_) {
-    square += (value - mean) * (value - mean) / static_cast<double>(times_.size());
+  for (const double value : times) {
+    square += (value - mean) * (value - mean) / count;
   }
-  return std::sqrt(square) / mean;
+  return mean > 0 ? std::sqrt(square) / mean : 0;
 }
 
 }  // namespace halfwatt

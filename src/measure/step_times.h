@@ -31,11 +31,14 @@ class StepTimes {
   /// Steps from one moment to another in fractions, if each takes `step_time` seconds. A
   /// workload that is silent for longer than it usually is does none meanwhile.
   double steps(const Moment& from, const Moment& to, double step_time) const;
-  /// Standard deviation over mean.
-  double variation() const;
+  /// Standard deviation over mean, of step times taken together over at least `stretch`.
+  double variation(Seconds stretch) const;
 
  private:
+  std::vector<double> together(Seconds stretch) const;
+
   std::vector<double> times_;    // s, of a step
+  std::vector<double> told_;     // steps, of each report that times_ has
   std::vector<double> strides_;  // steps from one report to the next
   bool coarse_ = false;          // a report was of several steps at once
 };

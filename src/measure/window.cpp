@@ -237,12 +237,14 @@ Measurement Window::result() const {
     return measured;
   }
   const MedianInterval step = step_times_.median();
+  measured.work.steps = step_times_.steps(first_.moment, end, step.median);
   measured.work.step_time = Seconds(step.median);
-  if (step.low && step.high) {
+  if (rules_.mean_step_time && measured.work.steps > 0) {
+    measured.work.step_time = measured.work.duration / measured.work.steps;
+  } else if (step.low && step.high) {
     measured.work.step_time_low = Seconds(*step.low);
     measured.work.step_time_high = Seconds(*step.high);
   }
-  measured.work.steps = step_times_.steps(first_.moment, end, step.median);
   judge(measured.notes, measured.conditions);
   measured.energy = energy(measured.notes);
   return measured;
@@ -343,7 +345,7 @@ void Window::judge(Notes& notes, const Conditions& seen) const {
   note_if(suspended_, WindowNote::suspended);
   note_if(progress_changed_, WindowNote::progress_changed);
   note_if(counter_fell_, WindowNote::counter_reset);
-  note_if(step_times_.variation() > rules_.max_variation, WindowNote::unsteady);
+  note_if(step_times_.variation(rules_.stretch) > rules_.max_variation, WindowNote::unsteady);
   note_if(seen.power_capped_share && *seen.power_capped_share <= 0.01,
           WindowNote::cap_not_binding);
 }

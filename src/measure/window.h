@@ -20,6 +20,13 @@ struct WindowRules {
   double max_energy_gap = 0.05;      ///< between counter and integral of power
   double max_variation = 0.10;       ///< of step times: standard deviation over mean
   Seconds max_sleep{0.1};  ///< of the machine; the two clocks that tell it are read in turn
+  /// Over how long a stretch steps are taken together before their variation is judged, for
+  /// jobs that tell their steps in bursts; 0: each for itself.
+  Seconds stretch{0};
+  /// The time of a step is the mean of the window, not the median step: for jobs that tell
+  /// their steps in bursts, and for a device that stops the job in turns which are longer than
+  /// a step, so that the median is one that was not stopped.
+  bool mean_step_time = false;
 };
 
 /// What a window must know of the device that it is measured on.

@@ -16,7 +16,7 @@ inline constexpr std::string_view kSecondOfRunning = "second";
 struct Work {
   double steps = 0;   ///< fractional: a window ends on counter edges, not on steps
   Seconds duration;   ///< of the window
-  Seconds step_time;  ///< median of the window
+  Seconds step_time;  ///< median of the window; its mean where the rules ask for that
   std::optional<Seconds> step_time_low;  ///< 95 % interval of that median
   std::optional<Seconds> step_time_high;
   double items_per_step = 1;

@@ -45,7 +45,22 @@ TEST(StepTimes, leave_out_what_a_report_tells_of_the_time_before_the_window) {
   times.see({50, Seconds(50)}, {100, Seconds(60)}, Seconds(49));
   times.see({100, Seconds(60)}, {150, Seconds(70)}, Seconds(49));
   EXPECT_NEAR(times.median().median, 0.2, 1e-9);
-  EXPECT_NEAR(times.variation(), 0, 1e-9);
+  EXPECT_NEAR(times.variation(Seconds(0)), 0, 1e-9);
+}
+
+TEST(StepTimes, vary_little_over_stretches_where_only_their_telling_is_uneven) {
+  // A bar that is printed after one step or three, of a job whose steps take 0.1 s.
+  StepTimes times;
+  WorkDone before{0, Seconds(0)};
+  for (int i = 0; i < 100; ++i) {
+    const double steps = i % 2 == 0 ? 1 : 3;
+    const double late = i % 3 == 0 ? 0.04 : 0;
+    const WorkDone now{before.count + steps, Seconds((before.count + steps) * 0.1 + late)};
+    times.see(before, now, Seconds(0));
+    before = now;
+  }
+  EXPECT_GT(times.variation(Seconds(0)), 0.10);
+  EXPECT_LT(times.variation(Seconds(1)), 0.05);
 }
 
 TEST(StepTimes, count_steps_in_fractions_between_any_two_moments) {

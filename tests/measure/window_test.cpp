@@ -112,6 +112,25 @@ TEST(Window, knows_no_energy_where_neither_counter_nor_power_is_told) {
   EXPECT_TRUE(measured.notes.empty());
 }
 
+// As sim:duty does: of each 0.3 s the job runs for 0.1 s, then it is stopped.
+TEST(Window, counts_the_stops_of_a_job_if_the_mean_step_time_is_asked_for) {
+  HandMade world;
+  world.spoil = [](Observation& seen) {
+    const double turn = std::floor(seen.now.value() / 0.3);
+    const double ran = std::min(seen.now.value() - turn * 0.3, 0.1);
+    const double steps_of_turn = std::floor(ran / 0.001 + 1e-9);
+    seen.work = {turn * 100 + steps_of_turn, Seconds(turn * 0.3 + steps_of_turn * 0.001)};
+  };
+  WindowRules rules;
+  rules.min_duration = Seconds(6);
+  rules.max_variation = 100;
+  rules.mean_step_time = true;
+  const Measurement measured = run_window(world, rules);
+  EXPECT_LT(relative_error(measured.work.step_time.value(), 0.003), 0.03);
+  EXPECT_EQ(measured.work.step_time_low, std::nullopt);
+  EXPECT_TRUE(measured.notes.empty());
+}
+
 TEST(Window, trusts_the_counter_where_power_is_not_told) {
   HandMade world;
   world.spoil = [](Observation& seen) { (*seen.sample)[SignalId::power] = std::nullopt; };
