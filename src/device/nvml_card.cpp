@@ -28,7 +28,7 @@ NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library,
     : library_(std::move(library)),
       calls_(&library_->calls()),
       handle_(handle),
-      own_([root](pid_t pid) { return descends_from(root, pid, ::getpid()); }),
+      own_([](pid_t pid) { return descends_from(pid, ::getpid()); }),
       sees_all_processes_(sees_all_processes(root)) {
   info_.id = {DeviceId::Kind::gpu_uuid, uuid};
   info_.sensor_period = kSensorPeriod;

@@ -91,13 +91,13 @@ bool sees_all_processes(const std::filesystem::path& root) {
   return !failed && link.string() == kFirst;
 }
 
-bool descends_from(const std::filesystem::path& root, pid_t pid, pid_t ancestor) {
+bool descends_from(pid_t pid, pid_t ancestor) {
   constexpr int kDeepest = 1000;  // a parent that changes while we walk must not make a circle
   for (int i = 0; i < kDeepest && pid > 0; ++i) {
     if (pid == ancestor) {
       return true;
     }
-    std::ifstream file(root / "proc" / std::to_string(pid) / "stat");
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
     std::string line;
     std::getline(file, line);
     // "PID (NAME) STATE PARENT ...", and the name may hold anything.

@@ -28,7 +28,7 @@ std::optional<CardProcesses> read_processes(const nvml::Calls& calls,
 bool sees_all_processes(const std::filesystem::path& root);
 
 /// Whether `pid` is `ancestor` or was started by it, at any remove. False once it is gone.
-bool descends_from(const std::filesystem::path& root, pid_t pid, pid_t ancestor);
+bool descends_from(pid_t pid, pid_t ancestor);
 
 /// How many of the processes are not `own`; nullopt where that cannot be known: records that
 /// made no sense, or a pid namespace (`sees_all`) that hides others.

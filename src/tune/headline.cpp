@@ -131,8 +131,28 @@ std::string sentence_for(
                      energy_words(trades, measured));
 }
 
+// Where nothing can be compared, what was measured is the answer.
+std::string headline_of_point(const SeriesVerdict& verdict) {
+  const CurvePoint& point = verdict.curve.points.front();
+  const std::string unit = verdict.unit();
+  return fmt::format(
+      "{} {}s a second{} at {}{}{}.", number_text(point.items_per_second), unit,
+      point.joules_per_item
+          ? fmt::format(" and {:.4g} J a{} {}", *point.joules_per_item,
+                        std::string_view("aeiou").find(unit.front()) != std::string_view::npos
+                            ? "n"
+                            : "",
+                        unit)
+          : "",
+      number_text(point.x), verdict.series.knob.unit.empty() ? "" : " ",
+      verdict.series.knob.unit);
+}
+
 // The highest share whose limit is below what people run now.
 std::string headline_of_one(const SeriesVerdict& verdict) {
+  if (verdict.curve.points.size() == 1) {
+    return headline_of_point(verdict);
+  }
   const double from = today(verdict);
   std::vector<KeepVerdict> keep = verdict.keep;
   std::stable_sort(keep.begin(), keep.end(),

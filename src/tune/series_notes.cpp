@@ -91,6 +91,9 @@ void note_shape(SeriesVerdict& verdict) {
 }
 
 void note_shares(SeriesVerdict& verdict) {
+  if (verdict.curve.points.size() == 1) {
+    return;  // which is said already
+  }
   const Knob& knob = verdict.series.knob;
   for (const KeepVerdict& keep : verdict.keep) {
     if (!keep.limit) {

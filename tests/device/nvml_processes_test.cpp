@@ -49,12 +49,12 @@ TEST(NvmlProcesses, takes_what_this_process_started_for_its_own) {
     ::pause();
     ::_exit(0);
   }
-  EXPECT_TRUE(descends_from("/", child, ::getpid()));
-  EXPECT_FALSE(descends_from("/", ::getpid(), child));
-  EXPECT_FALSE(descends_from("/", 1, ::getpid()));
+  EXPECT_TRUE(descends_from(child, ::getpid()));
+  EXPECT_FALSE(descends_from(::getpid(), child));
+  EXPECT_FALSE(descends_from(1, ::getpid()));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  EXPECT_FALSE(descends_from("/", child, ::getpid()));
+  EXPECT_FALSE(descends_from(child, ::getpid()));
 }
 
 TEST(NvmlProcesses, counts_the_long_records_of_drivers_that_write_those) {

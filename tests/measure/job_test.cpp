@@ -159,15 +159,15 @@ TEST(Job, is_the_descent_of_all_that_it_started) {
   const TestFolder folder;
   const auto job = start(odd_job({"fork-away", folder.path("pid")}), JobOutput::pipe);
   const pid_t daemon = wait_for_pid(folder.path("pid"));
-  EXPECT_TRUE(descends_from("/", job->group(), ::getpid()));
-  EXPECT_TRUE(descends_from("/", ::getpid(), ::getpid()));
+  EXPECT_TRUE(descends_from(job->group(), ::getpid()));
+  EXPECT_TRUE(descends_from(::getpid(), ::getpid()));
   // It has no parent of the job any more; it came to us.
-  EXPECT_TRUE(wait_for([&] { return descends_from("/", daemon, ::getpid()); }));
-  EXPECT_FALSE(descends_from("/", ::getppid(), ::getpid()));
-  EXPECT_FALSE(descends_from("/", 1, ::getpid()));
-  EXPECT_FALSE(descends_from("/", job->group(), daemon));
+  EXPECT_TRUE(wait_for([&] { return descends_from(daemon, ::getpid()); }));
+  EXPECT_FALSE(descends_from(::getppid(), ::getpid()));
+  EXPECT_FALSE(descends_from(1, ::getpid()));
+  EXPECT_FALSE(descends_from(job->group(), daemon));
   EXPECT_TRUE(job->end(Seconds(0.05)));
-  EXPECT_FALSE(descends_from("/", daemon, ::getpid()));
+  EXPECT_FALSE(lives(daemon));
 }
 
 TEST(Job, ends_a_stopped_command) {

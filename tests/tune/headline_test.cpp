@@ -22,6 +22,11 @@ TEST(Headline, says_what_the_advised_limit_costs_and_saves_against_the_preset) {
             "300 W instead of 390 W: 5 % slower, 19 % fewer joules.");
 }
 
+TEST(Headline, says_what_was_measured_where_there_is_one_point) {
+  EXPECT_EQ(headline_of({scripted_series({{700, 10, 690}, {700, 10, 690}})}),
+            "100 images a second and 6.9 J an image at 700 W.");
+}
+
 TEST(Headline, says_when_the_joules_are_an_estimate) {
   EXPECT_EQ(
       headline_of({scripted_series({{200, 20}, {300, 10.5}, {400, 10}})}),
