@@ -29,11 +29,10 @@ def main():
     model = timm.create_model(options.model, num_classes=1000).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=device == "cuda")
     loss_of = torch.nn.CrossEntropyLoss()
-    pictures = torch.randn(options.batch, 3, 224, 224, device=device)
-    labels = torch.randint(1000, (options.batch,), device=device)
-
     with tqdm(total=options.steps, unit="step") as bar:
         for step in range(options.steps):
+            pictures = torch.randn(options.batch, 3, 224, 224, device=device)
+            labels = torch.randint(1000, (options.batch,), device=device)
             with torch.autocast(device, torch.bfloat16, enabled=options.precision == "bf16"):
                 loss = loss_of(model(pictures), labels)
             optimizer.zero_grad(set_to_none=True)

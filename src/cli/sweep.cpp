@@ -309,8 +309,17 @@ Result<void> run_search(const Invocation& invocation,
   if (std::none_of(file->measured.begin(), file->measured.end(),
                    [](const Measurement& each) { return each.counts(); })) {
     const Notes notes = file->measured.empty() ? Notes{} : file->measured.back().notes;
-    if (notes.empty() && !file->measured.empty()) {
-      return dead(job);
+    if (!file->measured.empty()) {
+      const NumericalState state = file->measured.back().numerical_state;
+      if (state == NumericalState::dead) {
+        return dead(job);
+      }
+      if (state == NumericalState::stalled) {
+        return Error{ErrorKind::workload,
+                     fmt::format("{}: its loss is the same to the last digit in every window: "
+                                 "it learns nothing, and no figure of it counts",
+                                 header.workload)};
+      }
     }
     return Error{ErrorKind::workload,
                  fmt::format("{}: no window counts: {}", header.workload,

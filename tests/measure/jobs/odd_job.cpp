@@ -33,8 +33,9 @@ void work(double milliseconds_of_work) {
 }
 
 void tell(int step, int total, const char* more = "") {
-  std::fprintf(stderr, "\rstep: %3d%%|####      | %d/%d [00:01<00:09, 9.99it/s%s]",
-               step * 100 / total, step, total, more);
+  const long percent = 100L * step / total;
+  std::fprintf(stderr, "\rstep: %3ld%%|####      | %d/%d [00:01<00:09, 9.99it/s%s]", percent,
+               step, total, more);
 }
 
 int steps(int count, double each, const char* more = "") {
