@@ -118,6 +118,8 @@ void put_fake_sudo_first(const Cards& folder) {
   ::setenv("PATH", (folder.folder().string() + ":" + std::getenv("PATH")).c_str(), 1);
 }
 
+constexpr int kUnreachable = 77;
+
 TEST(Sudo, starts_the_guardian_of_a_real_card_for_who_may_not_set_limits) {
   const Cards folder(0);
   const int status = end_of(start_child([&] {
@@ -126,11 +128,17 @@ TEST(Sudo, starts_the_guardian_of_a_real_card_for_who_may_not_set_limits) {
     if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) {
       return 1;
     }
+    if (::access(std::filesystem::read_symlink("/proc/self/exe").c_str(), X_OK) != 0) {
+      return kUnreachable;
+    }
     const auto client =
         GuardianClient::start({{"GPU-that-is-not-there"}, folder.state().string()});
     // Whatever is wrong with the card, it was the guardian's answer.
     return !client && client.error().message.find("guardian died") == std::string::npos ? 0 : 2;
   }));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kUnreachable) {
+    GTEST_SKIP() << "the build lies in a folder that only root may enter";
+  }
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(std::filesystem::exists(folder.folder() / "asked"));
 }
