@@ -229,7 +229,8 @@ std::string pci_address(const nvml::Calls& calls, nvml::DeviceHandle device) {
 
 std::string NvmlLibrary::usual_path() {
   const char* named = std::getenv("HALFWATT_NVML");
-  // Never libnvidia-ml.so: in a CUDA toolkit that is a stub to link with.
+  // Never libnvidia-ml.so: a CUDA toolkit has a library of that name only to link against, and
+  // it answers nothing.
   return named != nullptr && *named != '\0' ? named : "libnvidia-ml.so.1";
 }
 

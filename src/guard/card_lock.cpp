@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -123,17 +122,7 @@ std::optional<Holder> find_holder(const std::filesystem::path& folder,
 }
 
 std::vector<std::string> locked_cards(const std::filesystem::path& folder) {
-  std::vector<std::string> cards;
-  std::error_code none;
-  for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
-    const std::string name = file.path().filename().string();
-    if (name.ends_with(kEnding)) {
-      cards.push_back(
-          card_name(std::string_view(name).substr(0, name.size() - kEnding.size())));
-    }
-  }
-  std::sort(cards.begin(), cards.end());
-  return cards;
+  return cards_in(folder, kEnding);
 }
 
 }  // namespace halfwatt

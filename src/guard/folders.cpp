@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
@@ -111,6 +112,20 @@ Result<Descriptor> open_folder(const std::filesystem::path& path) {
                              std::strerror(errno == ENOENT && why != 0 ? why : errno))};
   }
   return folder;
+}
+
+std::vector<std::string> cards_in(const std::filesystem::path& folder,
+                                  std::string_view ending) {
+  std::vector<std::string> cards;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = file.path().filename().string();
+    if (name.ends_with(ending)) {
+      cards.push_back(card_name(std::string_view(name).substr(0, name.size() - ending.size())));
+    }
+  }
+  std::sort(cards.begin(), cards.end());
+  return cards;
 }
 
 }  // namespace halfwatt

@@ -40,4 +40,7 @@ std::string card_name(std::string_view file);
 /// be made, or it is a link.
 Result<Descriptor> open_folder(const std::filesystem::path& path);
 
+/// The cards that have a file with this ending in `folder`, sorted; none where it is not there.
+std::vector<std::string> cards_in(const std::filesystem::path& folder, std::string_view ending);
+
 }  // namespace halfwatt

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -158,18 +157,6 @@ Result<void> Journal::close(const std::string& card) const {
   return {};
 }
 
-std::vector<std::string> Journal::cards() const {
-  std::vector<std::string> cards;
-  std::error_code none;
-  for (const auto& file : std::filesystem::directory_iterator(folder_, none)) {
-    const std::string name = file.path().filename().string();
-    if (name.ends_with(kEnding)) {
-      cards.push_back(
-          card_name(std::string_view(name).substr(0, name.size() - kEnding.size())));
-    }
-  }
-  std::sort(cards.begin(), cards.end());
-  return cards;
-}
+std::vector<std::string> Journal::cards() const { return cards_in(folder_, kEnding); }
 
 }  // namespace halfwatt
