@@ -13,8 +13,7 @@
 namespace halfwatt {
 namespace {
 
-// Of one window, on a card with a counter and a command of quick steps: settling, 20 ticks or
-// 20 steps, and some reserve. Measured on sim:duty.
+// Of one window, settling included: 10 to 13 s on an H200 (docs/results/h200.md).
 constexpr double kSecondsOfWindow = 12;
 constexpr double kSecondsOfStart = 15;  // the warm-up, and what the command needs itself
 

@@ -56,9 +56,24 @@ class Valley {
     return doubtful ? std::optional(x_[0]) : std::nullopt;
   }
 
-  // Between the cheapest point and its neighbours, where there is room for something cheaper.
+  // The limit beside the cheapest point where, halfway between the least that convexity allows
+  // and the most, energy is lowest; if there is room for a saving worth a window at all.
   std::optional<double> inside(Thrift thrift) const {
-    return most_room(thrift == Thrift::large ? kLargeHope : kSmallHope);
+    const double hope = thrift == Thrift::large ? kLargeHope : kSmallHope;
+    std::optional<double> choice;
+    double lowest = std::numeric_limits<double>::infinity();
+    for (const std::size_t below : {best_ - 1, best_}) {
+      for (double x = x_[below + 1] - space_.step; x > x_[below]; x -= space_.step) {
+        const double least = least_at(below, x);
+        const double expected = (least + line(below, below + 1, x)) / 2;
+        const auto limit = open(x);
+        if (limit && energy_[best_] - least > hope && expected < lowest) {
+          lowest = expected;
+          choice = limit;
+        }
+      }
+    }
+    return choice;
   }
 
  private:
@@ -85,28 +100,6 @@ class Valley {
       least = std::max(least, line(below + 1, below + 2, x));
     }
     return least;
-  }
-
-  double room_at(double x) const {
-    const std::size_t below = x < x_[best_] ? best_ - 1 : best_;
-    return energy_[best_] - least_at(below, x);
-  }
-
-  // The limit beside the cheapest point where, halfway between the least that convexity allows
-  // and the most, energy is lowest; if there is room for `hope` at all.
-  std::optional<double> most_room(double hope) const {
-    std::optional<double> choice;
-    double lowest = std::numeric_limits<double>::infinity();
-    for (const std::size_t below : {best_ - 1, best_}) {
-      for (double x = x_[below + 1] - space_.step; x > x_[below]; x -= space_.step) {
-        const double expected = (least_at(below, x) + line(below, below + 1, x)) / 2;
-        if (room_at(x) > hope && expected < lowest && open(x)) {
-          lowest = expected;
-          choice = open(x);
-        }
-      }
-    }
-    return choice;
   }
 
   const LimitSpace& space_;

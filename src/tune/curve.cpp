@@ -186,26 +186,26 @@ double reference_x(const WindowsByX& windows, const Series& series, Reference re
   return windows.rbegin()->first;
 }
 
-// Where the cap binds, a card draws the same share of every limit; what it draws at the top,
-// over that share, is what it wants.
+// What the card draws at the top, over the share that it draws of a limit that binds, is what
+// its load wants.
 std::optional<double> demand_of(const Curve& curve) {
-  double binding = 0;
-  for (const CurvePoint& point : curve.points) {
-    if (!point.draw) {
-      return std::nullopt;
-    }
-    binding = std::max(binding, point.draw->value() / point.x);
-  }
-  if (binding <= 0) {
-    return std::nullopt;
-  }
-  constexpr double kUndrawn = 0.01;  // meters are off by less, from limit to limit
+  const double binding = binding_ratio(curve);
   const CurvePoint& top = curve.points.back();
-  const double demand = top.draw->value() / binding;
-  return demand < top.x * (1 - kUndrawn) ? std::optional(demand) : std::nullopt;
+  const std::optional<double> drawn = curve.drawn_share(top);
+  constexpr double kUndrawn = 0.01;  // meters are off by less, from limit to limit
+  const bool undrawn = drawn && *drawn > 0 && *drawn < binding * (1 - kUndrawn);
+  return undrawn ? std::optional(top.x * *drawn / binding) : std::nullopt;
 }
 
 }  // namespace
+
+double binding_ratio(const Curve& curve) {
+  double highest = 0;
+  for (const CurvePoint& point : curve.points) {
+    highest = std::max(highest, curve.drawn_share(point).value_or(0));
+  }
+  return highest;
+}
 
 Curve build_curve(const Series& series, Reference reference) {
   Curve curve;

@@ -61,10 +61,18 @@ struct Curve {
     constexpr double kExact = 1e-6;
     return noise && *noise < kExact;
   }
+  /// What each card draws of its limit at a point; nullopt where no draw is known.
+  std::optional<double> drawn_share(const CurvePoint& point) const {
+    return point.draw ? std::optional(point.draw->value() / (point.x * cards)) : std::nullopt;
+  }
   double share(std::size_t i) const {
     return points[i].items_per_second / points[reference].items_per_second;
   }
 };
+
+/// How much of its limit a card shows where the cap binds: its meters may be off by some
+/// percent, but all its points by the same. 0 where no draw is known.
+double binding_ratio(const Curve& curve);
 
 /// Joins the windows of `series`. Slow drift is a straight line through the repeats of the
 /// reference limit (Theil and Sen's slope: one odd window does not tilt it).

@@ -12,11 +12,12 @@ namespace {
 // Prior of log time and log energy over u = (highest x / x)^2. In u the recorded curves of
 // speed against a power limit are almost straight, where over x they fall off a cliff at the
 // floor and are flat at the top.
-constexpr double kLevel = 3;           // deviation of the level of log y
-constexpr double kSlope = 1;           // of its slope
-constexpr double kBend = 0.3;          // of the smooth part
-constexpr double kLength = 4;          // over which it bends, in units of u
-constexpr double kRoughness = 0.0012;  // what a curve of the study is off its own smooth shape
+constexpr double kLevel = 3;   // deviation of the level of log y
+constexpr double kSlope = 1;   // of its slope
+constexpr double kBend = 0.3;  // of the smooth part
+constexpr double kLength = 4;  // over which it bends, in units of u
+constexpr double kRoughness =
+    0.0012;  // about what a curve of the study is off its own smooth shape
 
 double kernel(double a, double b) {
   const double distance = std::sqrt(5.0) * std::abs(a - b) / kLength;

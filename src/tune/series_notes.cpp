@@ -138,7 +138,7 @@ void note_energy(SeriesVerdict& verdict) {
   if (points.front().joules_per_item && verdict.series.knob.unit == "W") {
     int over = 0;
     for (const CurvePoint& point : points) {
-      over += point.draw && point.draw->value() > point.x * verdict.series.cards * 1.02 ? 1 : 0;
+      over += verdict.curve.drawn_share(point).value_or(0) > 1.02 ? 1 : 0;
     }
     if (over > 0) {
       verdict.notes.push_back(

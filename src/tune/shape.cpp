@@ -15,16 +15,6 @@ constexpr double kOutlier = 0.005;
 constexpr double kOutlierDeviations = 4;
 constexpr double kSmoothShare = 0.75;
 
-// How much of its limit a card shows where the cap binds: its meters may be off by some
-// percent, but all its points by the same.
-double binding_ratio(const Curve& curve) {
-  double highest = 0;
-  for (const CurvePoint& point : curve.points) {
-    highest = std::max(highest, point.draw ? point.draw->value() / point.x : 0);
-  }
-  return std::min(highest, 1.0);
-}
-
 // Log step time at i against the line between its neighbours, drawn over 1/x^2, where curves of
 // speed against a power limit are almost straight.
 double off_neighbours(const Curve& curve, std::size_t i) {
@@ -47,10 +37,9 @@ std::optional<Plateau> find_plateau(const Curve& curve, bool x_is_watts) {
            points.back().x - points[first].x >= kPlateauShare * points.back().x;
   };
   if (x_is_watts) {
-    const double bound = binding_ratio(curve) * (1 - kUndrawn);
+    const double bound = std::min(binding_ratio(curve), 1.0) * (1 - kUndrawn);
     std::size_t first = points.size();
-    while (first > 0 && points[first - 1].draw &&
-           points[first - 1].draw->value() < bound * points[first - 1].x) {
+    while (first > 0 && curve.drawn_share(points[first - 1]).value_or(bound) < bound) {
       --first;
     }
     if (first < points.size() && long_enough(first)) {

@@ -86,6 +86,13 @@ TEST(Curve, tells_the_demand_of_a_load_from_its_draw) {
   EXPECT_GT(curve.effective(480), curve.effective(400));
 }
 
+TEST(Curve, tells_the_demand_of_each_of_several_cards) {
+  Series series = scripted_series({{200, 14, 400}, {300, 10, 600}, {400, 9, 700}});
+  series.cards = 2;
+  const Curve curve = build_curve(series, Reference::top);
+  EXPECT_NEAR(curve.demand.value_or(0), 350, 1e-6);
+}
+
 TEST(Curve, knows_no_demand_where_the_cap_binds_everywhere_or_no_draw_was_measured) {
   const Curve bound =
       build_curve(scripted_series({{200, 14, 194}, {480, 9, 465.6}}), Reference::top);
