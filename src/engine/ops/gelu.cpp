@@ -1,0 +1,41 @@
+#include "engine/ops/builder.h"
+#include "engine/ops/rows.h"
+#include "engine/ops/rules.h"
+
+namespace halfwatt {
+namespace {
+
+// x / 2 (1 + erf(x / sqrt(2))): the exact form, not the one with tanh.
+Result<Types> outputs(const Node&, Inputs inputs) {
+  return is_float(inputs[0].dtype) ? Result<Types>(Types{inputs[0]}) : not_floats(inputs);
+}
+
+// inputs: dy, x.
+Result<Types> gradient_outputs(const Node&, Inputs inputs) {
+  if (!(inputs[0] == inputs[1])) {
+    return differ("the input and the gradient of the output", inputs[1], inputs[0]);
+  }
+  return Types{inputs[1]};
+}
+
+InputGradients gradient(Builder& build, const GradientCall& call) {
+  return {build.add(Op::gelu_gradient, {*call.of_outputs[0], call.node.inputs[0]})};
+}
+
+// inputs: x: [..., N], bias: [N].
+Result<Types> fused_outputs(const Node&, Inputs inputs) {
+  if (!(inputs[1].shape == Shape{inputs[0].shape.last(0)})) {
+    return bad_input(
+        fmt::format("a bias of {}, needs {}", text(inputs[1]), inputs[0].shape.last(0)));
+  }
+  return Types{inputs[0]};
+}
+
+}  // namespace
+
+const OpDef kGelu{Op::gelu, "gelu", NumericClass::pointwise, 1, 1, outputs, gradient};
+const OpDef kGeluGradient{Op::gelu_gradient, "gelu_gradient", NumericClass::pointwise, 2, 2,
+                          gradient_outputs};
+const OpDef kBiasGelu{Op::bias_gelu, "bias_gelu", NumericClass::pointwise, 2, 2, fused_outputs};
+
+}  // namespace halfwatt
