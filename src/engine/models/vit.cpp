@@ -21,10 +21,12 @@ constexpr std::array<Size, 5> kSizes = {{{"micro", 32, 2, 2},
 
 // [B, C, S, S] to [B, N + 1, D]: patches as tokens, the class token before them.
 Value embed(const VitConfig& config, Builder& build, Layers& layers, Value images) {
-  build.set_name("patch_embed.proj");
+  build.set_name("patch_embed");
   const Value patches = build.add(Op::patches, {images}, {{"patch", config.patch}});
+  build.set_name("cls_token");
   const Value cls = layers.parameter("cls_token", Shape{1, 1, config.width});
   const Value position = layers.parameter("pos_embed", Shape{1, config.tokens(), config.width});
+  build.set_name("patch_embed.proj");
   const Value weight =
       layers.parameter("patch_embed.proj.weight",
                        Shape{config.width, config.channels, config.patch, config.patch});

@@ -8,8 +8,9 @@ namespace {
 // inputs: a and b, and a bias: [N].
 // a is taken as a matrix of its rows: [..., K], or [K, ...] with `transpose_a`; b: [K, N], or
 // [N, K] with `transpose_b`, both taken likewise. The output has a's outer extents where a is
-// not transposed. Sums are wide (fp32 of everything narrower). attribute `math`: the dtype that
-// operands are rounded to first, tf32.
+// not transposed. Sums are wide (fp32 of everything narrower). attributes `math_a` and
+// `math_b`: what the operands are rounded to first, tf32 or an fp8; to an fp8 with a scale that
+// makes the largest element of the operand the largest number of the format, and back.
 struct Extents {
   std::int64_t m, k, k_of_b, n;
 };
@@ -64,25 +65,39 @@ InputGradients gradient(Builder& build, const GradientCall& call) {
   const Value b = call.node.inputs[1];
   const Value dy = *call.of_outputs[0];
   const bool transposed = call.node.attributes.flag("transpose_b");
-  const auto product = [&](Value one, Value other, bool transpose_a, bool transpose_b) {
+  const auto math = [&](std::string_view key) {
+    const Attributes& attributes = call.node.attributes;
+    return attributes.has(key) ? std::optional(attributes.dtype(key)) : std::nullopt;
+  };
+  // Gradients have the wider range of e5m2 where the operands have e4m3.
+  const auto math_dy = math("math_a") == DType::e4m3 ? DType::e5m2 : math("math_a");
+  struct Operand {
+    Value value;
+    bool transpose;
+    std::optional<DType> math;
+  };
+  const auto product = [&](const Operand& one, const Operand& other) {
     Attributes attributes;
-    if (transpose_a) {
-      attributes.set("transpose_a", true);
-    }
-    if (transpose_b) {
-      attributes.set("transpose_b", true);
-    }
-    if (call.node.attributes.has("math")) {
-      attributes.set("math", call.node.attributes.dtype("math"));
-    }
-    return build.add(Op::matmul, {one, other}, std::move(attributes));
+    const auto set = [&](std::string_view key, const auto& value) {
+      if (value) {
+        attributes.set(key, *value);
+      }
+    };
+    set("transpose_a", one.transpose ? std::optional(true) : std::nullopt);
+    set("transpose_b", other.transpose ? std::optional(true) : std::nullopt);
+    set("math_a", one.math);
+    set("math_b", other.math);
+    return build.add(Op::matmul, {one.value, other.value}, std::move(attributes));
   };
   InputGradients gradients(call.node.inputs.size());
   if (call.wanted[0]) {
-    gradients[0] = product(dy, b, false, !transposed);
+    gradients[0] = product({dy, false, math_dy}, {b, !transposed, math("math_b")});
   }
   if (call.wanted[1]) {
-    const Value of_b = transposed ? product(dy, a, true, false) : product(a, dy, true, false);
+    const Operand gradient_operand{dy, transposed, math_dy};
+    const Operand a_operand{a, !transposed, math("math_a")};
+    const Value of_b = transposed ? product(gradient_operand, a_operand)
+                                  : product(a_operand, gradient_operand);
     gradients[1] = build.reshape(of_b, build.type(b).shape);
   }
   if (call.wanted.size() == 3 && call.wanted[2]) {

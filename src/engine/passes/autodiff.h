@@ -1,0 +1,20 @@
+#pragma once
+
+#include "engine/graph/graph.h"
+#include "engine/passes/precision.h"
+
+namespace halfwatt {
+
+/// The forward graph with the gradients of its result `loss` behind it: one result
+/// `gradient:NAME` for each parameter, in the precision's dtype of gradients. Where the
+/// precision scales the loss, the state kLossScale is read, and gradients are that much larger.
+/// `micro_batches`: gradients are divided by how many of them make a step.
+Graph with_gradients(const Graph& graph, const Precision& precision, int micro_batches);
+
+inline constexpr std::string_view kLossScale = "scaler.scale";
+inline constexpr std::string_view kGradient = "gradient:";
+
+/// The state of the loss scale: f32, 65536 at first.
+StateSpec loss_scale_state();
+
+}  // namespace halfwatt

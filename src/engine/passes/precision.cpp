@@ -1,0 +1,186 @@
+#include "engine/passes/precision.h"
+
+#include <fmt/format.h>
+
+#include "engine/passes/rewrite.h"
+
+namespace halfwatt {
+namespace {
+
+// Layers whose products may be fp8; the first and the last are sensitive and cost little.
+constexpr std::string_view kFp8Layers = "blocks.*";
+
+bool is_fp8(DType dtype) { return dtype == DType::e4m3 || dtype == DType::e5m2; }
+
+bool covers(const std::string& pattern, const std::string& layer) {
+  return matches(pattern, layer) || matches(pattern, layer + ".");
+}
+
+class Caster {
+ public:
+  Caster(const Graph& graph,
+         const Precision& precision,
+         std::span<const PrecisionOverride> overrides)
+      : from_(&graph), rewrite_(graph), precision_(&precision), overrides_(overrides) {}
+
+  Graph run() {
+    for (int id = 0; id < from_->size(); ++id) {
+      node(id);
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  // The last override that covers the layer, as in a file of rules.
+  const Precision& row(const std::string& layer) const {
+    const Precision* found = precision_;
+    for (const PrecisionOverride& each : overrides_) {
+      if (covers(each.pattern, layer)) {
+        found = &each.precision;
+      }
+    }
+    return *found;
+  }
+
+  void node(int id) {
+    const Node& node = from_->node(id);
+    const Precision& row = this->row(node.name);
+    rewrite_.follow(node);
+    switch (definition(node.op).numeric) {
+      case NumericClass::source:
+        return node.op == Op::read ? read(id, row) : void(rewrite_.copy(id));
+      case NumericClass::gemm:
+        return gemm(id, row);
+      case NumericClass::reduce:
+        return reduce(id, row);
+      case NumericClass::pointwise:
+      case NumericClass::shape:
+      case NumericClass::update:
+        break;
+    }
+    std::vector<Value> inputs = rewrite_.now(node.inputs);
+    for (Value& input : inputs) {
+      input = image(input, row);
+    }
+    rewrite_.map(id, rewrite_.build().add(node.op, inputs, node.attributes));
+  }
+
+  Value image(Value value, const Precision& row) {
+    const Graph& graph = rewrite_.graph();
+    const bool comes_in =
+        graph.node(value.node).op == Op::input && is_float(graph.type(value).dtype);
+    return comes_in && row.images ? rewrite_.build().cast(value, *row.images) : value;
+  }
+
+  void read(int id, const Precision& row) {
+    StateSpec state = *from_->state(from_->node(id).attributes.word("state"));
+    const bool is_copied = row.masters && row.parameter != DType::f32;
+    state.type.dtype = is_copied ? DType::f32 : row.parameter;
+    Builder& build = rewrite_.build();
+    if (is_copied) {
+      rewrite_.graph().declare(state);
+      rewrite_.map(id, build.read(copy_of(state, row.parameter)));
+    } else {
+      rewrite_.map(id, build.read(state));
+    }
+  }
+
+  static StateSpec copy_of(const StateSpec& state, DType dtype) {
+    return {copy_name(state.name, dtype),
+            StateRole::copy,
+            {dtype, state.type.shape},
+            state.name,
+            0};
+  }
+
+  // A parameter is not cast in every step but read from its copy, which the optimizer wrote.
+  Value cast(Value value, DType dtype) {
+    Builder& build = rewrite_.build();
+    Graph& graph = rewrite_.graph();
+    if (graph.type(value).dtype == dtype) {
+      return value;
+    }
+    const Node from = graph.node(value.node);
+    if (from.op == Op::read) {
+      const StateSpec state = *graph.state(from.attributes.word("state"));
+      if (state.role == StateRole::parameter) {
+        return build.read(copy_of(state, dtype));
+      }
+    }
+    if (from.op == Op::reshape && graph.node(from.inputs[0].node).op == Op::read) {
+      return build.reshape(cast(from.inputs[0], dtype), graph.type(value).shape);
+    }
+    return build.cast(value, dtype);
+  }
+
+  void gemm(int id, const Precision& row) {
+    const Node& node = from_->node(id);
+    // Operands of a product of fp8 or tf32 are stored wider, and rounded by the product.
+    const bool narrow = is_fp8(row.compute) && matches(kFp8Layers, node.name);
+    const bool rounds = (narrow || row.compute == DType::tf32) && node.op == Op::matmul;
+    const DType operands = is_fp8(row.compute)          ? row.output
+                           : row.compute == DType::tf32 ? DType::f32
+                                                        : row.compute;
+    std::vector<Value> inputs = rewrite_.now(node.inputs);
+    for (Value& input : inputs) {
+      input = cast(input, operands);
+    }
+    Attributes attributes = node.attributes;
+    if (rounds) {
+      attributes.set("math_a", row.compute);
+      attributes.set("math_b", row.compute);
+    }
+    Builder& build = rewrite_.build();
+    const Value product = build.add(node.op, inputs, std::move(attributes));
+    rewrite_.map(id, node.op == Op::matmul ? build.cast(product, row.output) : product);
+  }
+
+  void reduce(int id, const Precision& row) {
+    const Node& node = from_->node(id);
+    std::vector<Value> inputs = rewrite_.now(node.inputs);
+    const bool is_norm = node.op == Op::layer_norm;
+    const std::optional<DType> dtype = is_norm ? row.norm : row.loss;
+    for (Value& input : inputs) {
+      if (dtype && is_float(rewrite_.graph().type(input).dtype)) {
+        input = cast(input, *dtype);
+      }
+    }
+    rewrite_.map(id, rewrite_.build().add(node.op, inputs, node.attributes));
+  }
+
+  const Graph* from_;
+  Rewrite rewrite_;
+  const Precision* precision_;
+  std::span<const PrecisionOverride> overrides_;
+};
+
+bool covers_any(const Graph& graph, const std::string& pattern) {
+  for (const Node& node : graph.nodes()) {
+    if (covers(pattern, node.name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string copy_name(std::string_view parameter, DType dtype) {
+  return fmt::format("{}@{}", parameter, text(dtype));
+}
+
+Result<Graph> with_precision(const Graph& graph,
+                             const Precision& precision,
+                             std::span<const PrecisionOverride> overrides) {
+  for (const PrecisionOverride& each : overrides) {
+    if (!covers_any(graph, each.pattern)) {
+      return bad_input(
+          fmt::format("--override {}: no layer is called so; `halfwatt plan "
+                      "--print-after precision` lists them",
+                      each.pattern));
+    }
+  }
+  return Caster(graph, precision, overrides).run();
+}
+
+}  // namespace halfwatt

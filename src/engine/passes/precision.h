@@ -1,0 +1,66 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/graph/graph.h"
+
+namespace halfwatt {
+
+/// Which dtype is used for what: a precision mode is a row of this and no code.
+struct Precision {
+  enum class Scale {
+    none,
+    dynamic,  ///< as torch.amp.GradScaler
+  };
+  std::string name;
+  DType parameter = DType::f32;  ///< as it is stored, computed with and saved
+  DType compute = DType::f32;    ///< operands of products
+  DType output = DType::f32;     ///< of products
+  std::optional<DType> images;   ///< what images are cast to; nullopt: not before a product
+  std::optional<DType> norm;     ///< layer_norm, in and out; nullopt: that of its input
+  DType loss = DType::f32;
+  DType gradient = DType::f32;     ///< of a parameter, from one micro-batch
+  DType accumulated = DType::f32;  ///< over micro-batches
+  DType moment = DType::f32;       ///< states of the optimizer
+  DType arithmetic = DType::f32;   ///< of the optimizer
+  bool masters = false;  ///< parameters are f32 for the optimizer, and copied for the model
+  Scale scale = Scale::none;
+  bool stochastic = false;  ///< rounding of updated parameters
+};
+
+/// Every mode, in the order in which they are listed to users.
+std::span<const Precision> precisions();
+
+/// The mode that a user calls `name`, or that `param=bf16,compute=bf16,output=f32` says in
+/// words: a parameter, compute and output dtype, the rest following from these. Errors: no such
+/// mode or dtype; the message lists what there is.
+Result<Precision> precision_named(std::string_view name);
+
+/// Another mode for some layers: `head.*=fp32`.
+struct PrecisionOverride {
+  std::string pattern;  ///< of layer paths; `*` is any text, `[0-5]` any of these
+  Precision precision;
+};
+
+/// Reads `PATTERN=MODE`. Errors: as precision_named().
+Result<PrecisionOverride> precision_override(std::string_view text);
+
+/// Whether `path` is matched as a whole by `pattern`.
+bool matches(std::string_view pattern, std::string_view path);
+
+/// The forward graph, which a model made in f32, in this precision: casts put in as PyTorch's
+/// autocast puts them in, parameters read in the dtype that they are computed with (a copy in
+/// it, where the parameter itself has another). Errors: a pattern that matches no layer.
+Result<Graph> with_precision(const Graph& graph,
+                             const Precision& precision,
+                             std::span<const PrecisionOverride> overrides);
+
+/// The name of the copy of parameter `name` in `dtype`.
+std::string copy_name(std::string_view parameter, DType dtype);
+
+}  // namespace halfwatt

@@ -1,0 +1,261 @@
+#include "engine/passes/update.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "engine/ops/builder.h"
+#include "engine/passes/autodiff.h"
+
+namespace halfwatt {
+namespace {
+
+struct Gradient {
+  std::string parameter;
+  Value value;
+};
+
+std::vector<Gradient> gradients_of(const Graph& graph) {
+  std::vector<Gradient> all;
+  for (const GraphResult& result : graph.results()) {
+    if (result.name.rfind(kGradient, 0) == 0) {
+      all.push_back({result.name.substr(kGradient.size()), result.value});
+    }
+  }
+  return all;
+}
+
+// What decay would pull to zero for no reason: timm's rule.
+bool decays(const StateSpec& parameter, const Optimizer& optimizer) {
+  return optimizer.decay_all ||
+         (parameter.type.shape.rank() > 1 && parameter.name != "cls_token" &&
+          parameter.name != "pos_embed");
+}
+
+std::string_view word(Optimizer::Schedule schedule) {
+  switch (schedule) {
+    case Optimizer::Schedule::cosine:
+      return "cosine";
+    case Optimizer::Schedule::linear:
+      return "linear";
+    case Optimizer::Schedule::constant:
+      break;
+  }
+  return "constant";
+}
+
+// Appends the update to a graph.
+class Updater {
+ public:
+  Updater(Graph& graph, const Precision& precision, const Optimizer& optimizer)
+      : graph_(&graph), build_(graph), precision_(&precision), optimizer_(&optimizer) {
+    build_.set_phase(Phase::update);
+  }
+
+  void run(const std::vector<Gradient>& gradients) {
+    prepare(gradients);
+    for (const Gradient& gradient : gradients) {
+      build_.set_name(gradient.parameter);
+      update(*graph_->state(gradient.parameter), gradient.value);
+    }
+    finish();
+  }
+
+ private:
+  // What all parameters share: whether to skip, by how much to scale, how far to go.
+  void prepare(const std::vector<Gradient>& gradients) {
+    build_.set_name("update");
+    std::vector<Value> values;
+    for (const Gradient& each : gradients) {
+      values.push_back(each.value);
+    }
+    const Value found = build_.add(Op::check_gradients, values);
+    const Value squares = Builder::output(found, 1);
+    const TensorType scalar = graph_->type(squares);
+    const bool scales = precision_->scale != Precision::Scale::none;
+    scale_ = scales ? build_.read(loss_scale_state()) : build_.constant(1, scalar);
+    // Without a scale nothing is skipped: a run that overflows is dead, and is to be seen so.
+    skip_ = scales ? found : build_.constant(0, {DType::boolean, Shape()});
+    factor_ = build_.add(Op::gradient_factor, {squares, scale_},
+                         {{"max_norm", optimizer_->max_norm}});
+    applied_ =
+        build_.read({std::string(kApplied), StateRole::counter, {DType::i64, Shape()}, {}, 0});
+    rate_ = build_.add(Op::learning_rate, {applied_},
+                       {{"schedule", std::string(word(optimizer_->schedule))},
+                        {"base", optimizer_->rate},
+                        {"warmup", optimizer_->warmup},
+                        {"total", optimizer_->total},
+                        {"floor", optimizer_->floor},
+                        {"dtype", scalar.dtype}});
+    graph_->set_result("skipped", found);
+    graph_->set_result("first_bad", Builder::output(found, 2));
+    graph_->set_result("gradient_norm", Builder::output(factor_, 1));
+    graph_->set_result("rate", rate_);
+  }
+
+  Value moment(const StateSpec& parameter, std::string_view which) {
+    return build_.read({fmt::format("{}.{}", parameter.name, which),
+                        StateRole::moment,
+                        {precision_->moment, parameter.type.shape},
+                        parameter.name,
+                        0});
+  }
+
+  void write_moment(const StateSpec& parameter, std::string_view which, Value value) {
+    build_.write(fmt::format("{}.{}", parameter.name, which), value);
+  }
+
+  void update(const StateSpec& state, Value gradient) {
+    const StateSpec parameter = state;  // the list of states grows
+    const Value before = build_.read(parameter);
+    const double decay = decays(parameter, *optimizer_) ? optimizer_->decay : 0.0;
+    Value after;
+    Value tally;
+    if (optimizer_->kind == Optimizer::Kind::adamw) {
+      after = build_.add(Op::adamw,
+                         {before, moment(parameter, "exp_avg"), moment(parameter, "exp_avg_sq"),
+                          gradient, factor_, rate_, applied_, skip_},
+                         {{"beta1", optimizer_->beta1},
+                          {"beta2", optimizer_->beta2},
+                          {"eps", optimizer_->eps},
+                          {"decay", decay},
+                          {"math", precision_->arithmetic}});
+      tally = Builder::output(after, 3);
+      write_moment(parameter, "exp_avg", Builder::output(after, 1));
+      write_moment(parameter, "exp_avg_sq", Builder::output(after, 2));
+    } else {
+      after = build_.add(
+          Op::sgd,
+          {before, moment(parameter, "momentum"), gradient, factor_, rate_, applied_, skip_},
+          {{"momentum", optimizer_->momentum},
+           {"decay", decay},
+           {"math", precision_->arithmetic}});
+      tally = Builder::output(after, 2);
+      write_moment(parameter, "momentum", Builder::output(after, 1));
+    }
+    build_.write(parameter.name, after);
+    write_copies(parameter, after);
+    write_average(parameter, after);
+    graph_->set_result("tally:" + parameter.name, tally);
+  }
+
+  // Whatever the model computes with follows its parameter at once.
+  void write_copies(const StateSpec& parameter, Value after) {
+    const std::vector<StateSpec> states = graph_->states();
+    for (const StateSpec& each : states) {
+      if (each.role == StateRole::copy && each.of == parameter.name) {
+        build_.write(each.name, build_.cast(after, each.type.dtype));
+      }
+    }
+  }
+
+  void write_average(const StateSpec& parameter, Value after) {
+    if (optimizer_->average == 0) {
+      return;
+    }
+    const DType dtype = promoted(parameter.type.dtype, DType::f32).value_or(DType::f32);
+    const StateSpec average{parameter.name + ".ema",
+                            StateRole::average,
+                            {dtype, parameter.type.shape},
+                            parameter.name,
+                            0};
+    const Value before = build_.read(average);
+    build_.write(average.name,
+                 build_.add(Op::ema, {before, after, skip_}, {{"decay", optimizer_->average}}));
+  }
+
+  void finish() {
+    build_.set_name("update");
+    build_.write(std::string(kApplied), build_.add(Op::advance, {applied_, skip_}));
+    if (precision_->scale == Precision::Scale::none) {
+      return;
+    }
+    const Value age =
+        build_.read({std::string(kScaleAge), StateRole::scaler, {DType::i32, Shape()}, {}, 0});
+    const Value scale = build_.add(Op::update_scale, {scale_, age, skip_},
+                                   {{"growth", optimizer_->growth},
+                                    {"backoff", optimizer_->backoff},
+                                    {"interval", optimizer_->interval},
+                                    {"floor", optimizer_->floor_scale}});
+    build_.write(std::string(kLossScale), scale);
+    build_.write(std::string(kScaleAge), Builder::output(scale, 1));
+    graph_->set_result("scale", scale);
+  }
+
+  Graph* graph_;
+  Builder build_;
+  const Precision* precision_;
+  const Optimizer* optimizer_;
+  Value scale_;
+  Value skip_;
+  Value factor_;
+  Value applied_;
+  Value rate_;
+};
+
+StateSpec accumulator(const Graph& graph,
+                      const std::string& parameter,
+                      const Precision& precision) {
+  return {accumulator_name(parameter),
+          StateRole::accumulator,
+          {precision.accumulated, graph.state(parameter)->type.shape},
+          parameter,
+          0};
+}
+
+}  // namespace
+
+std::string accumulator_name(std::string_view parameter) {
+  return fmt::format("{}.gradient", parameter);
+}
+
+std::vector<std::string> gradient_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Gradient& each : gradients_of(graph)) {
+    names.push_back(each.parameter);
+  }
+  return names;
+}
+
+Graph with_update(const Graph& graph, const Precision& precision, const Optimizer& optimizer) {
+  Graph whole = graph;
+  Updater(whole, precision, optimizer).run(gradients_of(graph));
+  return whole;
+}
+
+Graph with_accumulation(const Graph& graph, const Precision& precision) {
+  Graph micro = graph;
+  Builder build(micro);
+  build.set_phase(Phase::update);
+  for (const Gradient& each : gradients_of(graph)) {
+    build.set_name(each.parameter);
+    const StateSpec state = accumulator(graph, each.parameter, precision);
+    const Value before = build.read(state);
+    const Value gradient = build.cast(each.value, state.type.dtype);
+    build.write(state.name, build.add(Op::add, {before, gradient}));
+  }
+  return micro;
+}
+
+Graph update_of(const Graph& micro, const Precision& precision, const Optimizer& optimizer) {
+  Graph graph;
+  for (const StateSpec& state : micro.states()) {
+    graph.declare(state);
+  }
+  Builder build(graph);
+  build.set_phase(Phase::update);
+  std::vector<Gradient> gradients;
+  for (const std::string& parameter : gradient_names(micro)) {
+    build.set_name(parameter);
+    gradients.push_back({parameter, build.read(accumulator(micro, parameter, precision))});
+  }
+  Updater(graph, precision, optimizer).run(gradients);
+  for (const Gradient& each : gradients) {
+    build.set_name(each.parameter);
+    const TensorType type = graph.type(each.value);
+    // Zeros, not zero times what is there: that may be infinite.
+    build.write(accumulator_name(each.parameter), build.constant(0, type));
+  }
+  return graph;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,132 @@
+#include "engine/passes/precision.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/models/vit.h"
+#include "engine/ops/op_def.h"
+#include "engine/ops/verify.h"
+
+namespace halfwatt {
+namespace {
+
+Graph micro(const Precision& precision, std::vector<PrecisionOverride> overrides = {}) {
+  const auto config = vit_named("vit_micro_patch4_16");
+  auto graph = with_precision(vit(*config, 2, ModelMode::train), precision, overrides);
+  EXPECT_TRUE(graph) << graph.error().message;
+  const auto legal = verify(*graph);
+  EXPECT_TRUE(legal) << precision.name << ": " << legal.error().message;
+  return *graph;
+}
+
+// By layer and op: the dtype of the first output.
+std::map<std::string, std::string> dtypes(const Graph& graph) {
+  std::map<std::string, std::string> all;
+  for (const Node& node : graph.nodes()) {
+    if (definition(node.op).numeric != NumericClass::source && !node.outputs.empty()) {
+      all[node.name + " " + std::string(name_of(node.op))] = text(node.outputs[0].dtype);
+    }
+  }
+  return all;
+}
+
+TEST(Precision, makes_a_legal_graph_in_every_mode) {
+  for (const Precision& row : precisions()) {
+    micro(row);
+  }
+}
+
+// Section 1.1 of the facts on mixed precision: what PyTorch's autocast gives on CUDA.
+TEST(Precision, puts_the_dtypes_of_autocast_on_the_edges) {
+  const auto found = dtypes(micro(*precision_named("amp-fp16")));
+  EXPECT_EQ(found.at("patch_embed.proj matmul"), "f16");
+  EXPECT_EQ(found.at("pos_embed concatenate"), "f32");
+  EXPECT_EQ(found.at("pos_embed add"), "f32");
+  EXPECT_EQ(found.at("blocks.0.norm1 layer_norm"), "f32");
+  EXPECT_EQ(found.at("blocks.0.attn.qkv matmul"), "f16");
+  EXPECT_EQ(found.at("blocks.0.attn attention"), "f16");
+  EXPECT_EQ(found.at("blocks.0.attn.proj matmul"), "f16");
+  EXPECT_EQ(found.at("blocks.0 add"), "f32");
+  EXPECT_EQ(found.at("blocks.0.mlp.act gelu"), "f16");
+  EXPECT_EQ(found.at("norm layer_norm"), "f32");
+  EXPECT_EQ(found.at("head matmul"), "f16");
+  EXPECT_EQ(found.at("loss cross_entropy"), "f32");
+}
+
+TEST(Precision, casts_each_weight_once_and_not_in_the_step) {
+  const Graph graph = micro(*precision_named("amp-bf16"));
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::cast) {
+      EXPECT_NE(graph.node(node.inputs[0].node).op, Op::read) << node.name;
+    }
+  }
+  const StateSpec* copy = graph.state("blocks.0.attn.qkv.weight@bf16");
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(copy->role, StateRole::copy);
+  EXPECT_EQ(copy->of, "blocks.0.attn.qkv.weight");
+  EXPECT_EQ(graph.state("blocks.0.norm1.weight@bf16"), nullptr);
+}
+
+TEST(Precision, keeps_a_pure_model_in_one_dtype_but_for_the_loss) {
+  for (const auto& [where, dtype] : dtypes(micro(*precision_named("bf16")))) {
+    EXPECT_TRUE(dtype == "bf16" || where.find("loss") == 0) << where << " " << dtype;
+  }
+  for (const auto& [where, dtype] : dtypes(micro(*precision_named("O3")))) {
+    EXPECT_EQ(dtype, "f16") << where;
+  }
+}
+
+TEST(Precision, has_masters_where_the_row_says_so) {
+  const Graph graph = micro(*precision_named("O2"));
+  EXPECT_EQ(graph.state("head.weight")->type.dtype, DType::f32);
+  EXPECT_EQ(graph.state("head.weight@f16")->type.dtype, DType::f16);
+  EXPECT_EQ(graph.reader("head.weight"), std::nullopt);
+}
+
+TEST(Precision, rounds_the_operands_of_blocks_to_fp8_and_no_others) {
+  const Graph graph = micro(*precision_named("fp8"));
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::matmul) {
+      const bool block = node.name.find("blocks.") == 0;
+      EXPECT_EQ(node.attributes.has("math_a"), block) << node.name;
+      EXPECT_EQ(node.outputs[0].dtype, DType::bf16) << node.name;
+    }
+  }
+}
+
+TEST(Precision, obeys_overrides_by_layer_the_last_one_first) {
+  const auto fp32 = precision_override("head.*=fp32");
+  const auto blocks = precision_override("blocks.0.*=fp32");
+  ASSERT_TRUE(fp32 && blocks);
+  const auto found = dtypes(micro(*precision_named("amp-bf16"), {*fp32, *blocks}));
+  EXPECT_EQ(found.at("head matmul"), "f32");
+  EXPECT_EQ(found.at("blocks.0.attn.qkv matmul"), "f32");
+  EXPECT_EQ(found.at("blocks.1.attn.qkv matmul"), "bf16");
+}
+
+TEST(Precision, refuses_a_pattern_that_matches_no_layer) {
+  const auto config = vit_named("vit_micro_patch4_16");
+  const auto wrong = precision_override("block.0.*=fp32");
+  const auto graph =
+      with_precision(vit(*config, 2, ModelMode::train), *precision_named("bf16"), {{*wrong}});
+  ASSERT_FALSE(graph);
+  EXPECT_NE(graph.error().message.find("block.0.*"), std::string::npos);
+}
+
+TEST(Precision, is_said_as_a_triple_too) {
+  const auto row = precision_named("param=bf16,compute=bf16,output=f32");
+  ASSERT_TRUE(row) << row.error().message;
+  EXPECT_EQ(row->parameter, DType::bf16);
+  EXPECT_EQ(row->output, DType::f32);
+  EXPECT_TRUE(precision_named("param=fp32,compute=fp16,output=fp16"));
+  for (const auto wrong : {"param=bf16", "param=bf16,compute=x,output=f32", "a=b", "half",
+                           "param=i8,compute=i8,output=i8", "bf16,"}) {
+    const auto refused = precision_named(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_NE(refused.error().message.find("amp-bf16"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace halfwatt

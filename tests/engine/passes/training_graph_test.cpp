@@ -1,0 +1,154 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/models/vit.h"
+#include "engine/ops/builder.h"
+#include "engine/ops/verify.h"
+#include "engine/passes/autodiff.h"
+#include "engine/passes/update.h"
+
+namespace halfwatt {
+namespace {
+
+Graph with_gradients_of(const VitConfig& config,
+                        std::int64_t batch,
+                        std::string_view mode,
+                        int micro_batches = 1) {
+  const Precision precision = *precision_named(mode);
+  auto graph = with_precision(vit(config, batch, ModelMode::train), precision, {});
+  return with_gradients(*graph, precision, micro_batches);
+}
+
+VitConfig micro() { return *vit_named("vit_micro_patch4_16"); }
+
+double tflop(const Graph& graph) {
+  double sum = 0;
+  for (int id = 0; id < graph.size(); ++id) {
+    sum += cost(graph, id).flops;
+  }
+  return sum / 1e12;
+}
+
+void expect_legal(const Graph& graph, std::string_view what) {
+  const auto legal = verify(graph);
+  EXPECT_TRUE(legal) << what << ": " << legal.error().message;
+}
+
+TEST(Autodiff, has_a_gradient_for_every_parameter_in_every_mode) {
+  for (const Precision& row : precisions()) {
+    const Graph graph = with_gradients_of(micro(), 2, row.name);
+    expect_legal(graph, row.name);
+    const auto names = gradient_names(graph);
+    EXPECT_EQ(names.size(), vit_parameters(micro()).size()) << row.name;
+    for (const auto& name : names) {
+      const auto gradient = graph.result("gradient:" + name);
+      EXPECT_EQ(graph.type(*gradient).dtype, row.gradient) << row.name << " " << name;
+      EXPECT_EQ(graph.type(*gradient).shape, graph.state(name)->type.shape);
+    }
+  }
+}
+
+// Section 1 of the facts on GPU performance: 16.94 TFLOP at a batch of 160 with one logit.
+TEST(Autodiff, costs_what_the_field_counts) {
+  VitConfig base = *vit_named("vit_base_patch16_224");
+  base.classes = 1;
+  EXPECT_NEAR(tflop(with_gradients_of(base, 160, "amp-bf16")), 16.94, 0.005);
+}
+
+TEST(Autodiff, gives_one_summed_gradient_to_a_parameter_that_is_used_twice) {
+  Graph graph;
+  Builder build(graph);
+  const Value x = build.input("x", {DType::f32, Shape{4, 3}});
+  const StateSpec weight{"w", StateRole::parameter, {DType::f32, Shape{3, 3}}, {}, 0};
+  const Value once = build.linear(x, build.read(weight), std::nullopt);
+  const Value twice = build.linear(once, build.read(weight), std::nullopt);
+  const Value labels = build.input("labels", {DType::i64, Shape{4}});
+  const Value valid = build.input("valid", {DType::i64, Shape()});
+  graph.set_result("loss",
+                   build.add(Op::cross_entropy, {twice, labels, valid}, {{"smoothing", 0.0}}));
+  const Graph both = with_gradients(graph, *precision_named("fp32"), 1);
+  expect_legal(both, "shared");
+  EXPECT_EQ(gradient_names(both), std::vector<std::string>{"w"});
+  EXPECT_EQ(both.node(both.result("gradient:w")->node).op, Op::add);
+}
+
+TEST(Update, is_legal_in_every_mode_and_writes_each_state_once) {
+  for (const Precision& row : precisions()) {
+    for (const auto kind : {Optimizer::Kind::adamw, Optimizer::Kind::sgd}) {
+      Optimizer optimizer;
+      optimizer.kind = kind;
+      optimizer.average = 0.999;
+      optimizer.max_norm = 1;
+      const Graph graph = with_update(with_gradients_of(micro(), 2, row.name), row, optimizer);
+      expect_legal(graph, row.name);
+      std::set<std::string> written;
+      for (const Node& node : graph.nodes()) {
+        if (node.op == Op::write) {
+          written.insert(node.attributes.word("state"));
+        }
+      }
+      EXPECT_EQ(written.size(), graph.states().size()) << row.name;
+    }
+  }
+}
+
+TEST(Update, writes_the_copy_of_a_weight_with_the_weight) {
+  const Precision row = *precision_named("amp-fp16");
+  const Graph graph = with_update(with_gradients_of(micro(), 2, row.name), row, {});
+  int copies = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::write && node.attributes.word("state") == "head.weight@f16") {
+      const Node& cast = graph.node(node.inputs[0].node);
+      EXPECT_EQ(cast.op, Op::cast);
+      EXPECT_EQ(graph.node(cast.inputs[0].node).op, Op::adamw);
+      ++copies;
+    }
+  }
+  EXPECT_EQ(copies, 1);
+}
+
+TEST(Update, skips_only_where_the_loss_is_scaled) {
+  const auto skip_of = [](std::string_view mode) {
+    const Precision row = *precision_named(mode);
+    const Graph graph = with_update(with_gradients_of(micro(), 2, mode), row, {});
+    for (const Node& node : graph.nodes()) {
+      if (node.op == Op::adamw) {
+        return graph.node(node.inputs[7].node).op;
+      }
+    }
+    return Op::input;
+  };
+  EXPECT_EQ(skip_of("amp-fp16"), Op::check_gradients);
+  EXPECT_EQ(skip_of("fp16"), Op::check_gradients);
+  EXPECT_EQ(skip_of("amp-bf16"), Op::constant);
+  EXPECT_EQ(skip_of("O3"), Op::constant);
+}
+
+TEST(Update, of_accumulated_gradients_is_a_graph_of_its_own) {
+  for (const Precision& row : precisions()) {
+    const Graph micro_graph =
+        with_accumulation(with_gradients_of(micro(), 2, row.name, 4), row);
+    expect_legal(micro_graph, row.name);
+    const Graph update = update_of(micro_graph, row, {});
+    expect_legal(update, row.name);
+    const StateSpec* sum = update.state("head.weight.gradient");
+    ASSERT_TRUE(sum);
+    EXPECT_EQ(sum->type.dtype, row.accumulated);
+  }
+}
+
+TEST(Update, decays_matrices_and_not_vectors_and_positions) {
+  const Precision row = *precision_named("fp32");
+  const Graph graph = with_update(with_gradients_of(micro(), 2, row.name), row, {});
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::adamw) {
+      const bool matrix = node.name.find("weight") != std::string::npos &&
+                          node.name.find("norm") == std::string::npos;
+      EXPECT_EQ(node.attributes.number("decay") > 0, matrix) << node.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halfwatt
