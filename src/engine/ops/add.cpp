@@ -98,9 +98,11 @@ InputGradients mean_gradient(Builder& build, const GradientCall& call) {
 
 }  // namespace
 
-const OpDef kAdd{Op::add, "add", NumericClass::pointwise, 2, 2, add_outputs, add_gradient};
-const OpDef kScale{Op::scale, "scale",       NumericClass::pointwise, 1,
-                   2,         scale_outputs, scale_gradient};
+const OpDef kAdd{Op::add, "add",       NumericClass::pointwise, 2, 2, add_outputs, add_gradient,
+                 nullptr, InPlace::any};
+const OpDef kScale{Op::scale,   "scale",       NumericClass::pointwise, 1,
+                   2,           scale_outputs, scale_gradient,          nullptr,
+                   InPlace::any};
 const OpDef kSumTo{Op::sum_to, "sum_to",       NumericClass::pointwise, 1,
                    1,          sum_to_outputs, sum_to_gradient};
 const OpDef kExpand{Op::expand, "expand",       NumericClass::shape, 1,

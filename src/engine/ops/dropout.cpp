@@ -32,9 +32,11 @@ InputGradients gradient(Builder& build, const GradientCall& call) {
 }  // namespace
 
 // Elements one by one.
-const OpDef kDropout{Op::dropout, "dropout", NumericClass::pointwise, 2, 2, outputs, gradient};
+const OpDef kDropout{Op::dropout, "dropout",   NumericClass::pointwise, 2, 2, outputs, gradient,
+                     nullptr,     InPlace::any};
 // A sample as a whole.
-const OpDef kDropPath{Op::drop_path, "drop_path", NumericClass::pointwise, 2, 2,
-                      outputs,       gradient};
+const OpDef kDropPath{
+    Op::drop_path, "drop_path", NumericClass::pointwise, 2, 2, outputs, gradient,
+    nullptr,       InPlace::any};
 
 }  // namespace halfwatt

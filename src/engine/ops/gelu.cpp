@@ -33,9 +33,17 @@ Result<Types> fused_outputs(const Node&, Inputs inputs) {
 
 }  // namespace
 
-const OpDef kGelu{Op::gelu, "gelu", NumericClass::pointwise, 1, 1, outputs, gradient};
-const OpDef kGeluGradient{Op::gelu_gradient, "gelu_gradient", NumericClass::pointwise, 2, 2,
-                          gradient_outputs};
+const OpDef kGelu{Op::gelu, "gelu",      NumericClass::pointwise, 1, 1, outputs, gradient,
+                  nullptr,  InPlace::any};
+const OpDef kGeluGradient{Op::gelu_gradient,
+                          "gelu_gradient",
+                          NumericClass::pointwise,
+                          2,
+                          2,
+                          gradient_outputs,
+                          nullptr,
+                          nullptr,
+                          InPlace::any};
 const OpDef kBiasGelu{Op::bias_gelu, "bias_gelu", NumericClass::pointwise, 2, 2, fused_outputs};
 
 }  // namespace halfwatt

@@ -33,6 +33,13 @@ struct GradientCall {
 /// By input of the node; nullopt where there is none, or nobody wants it.
 using InputGradients = std::vector<std::optional<Value>>;
 
+/// Which outputs may lie where an input of the same type does.
+enum class InPlace {
+  never,
+  any,      ///< element by element: the first output over any input
+  matching  ///< each output over the input of its number
+};
+
 /// All that is to be known of an op: one row of the table.
 struct OpDef {
   Op op;
@@ -48,7 +55,12 @@ struct OpDef {
   InputGradients (*gradient)(Builder& build, const GradientCall& call) = nullptr;
   /// FLOPs; nullptr if it is no product.
   double (*flops)(const Node& node, std::span<const TensorType> inputs) = nullptr;
+  InPlace in_place = InPlace::never;
 };
+
+/// Whether the kernel of `op` may write its output `output` over its input `input`, if both are
+/// of one type.
+bool may_overwrite(Op op, int output, int input);
 
 inline constexpr std::size_t kAnyNumber = 1U << 20;
 

@@ -58,6 +58,18 @@ const OpDef& definition(Op op) {
   return row;
 }
 
+bool may_overwrite(Op op, int output, int input) {
+  switch (definition(op).in_place) {
+    case InPlace::any:
+      return output == 0;
+    case InPlace::matching:
+      return output == input;
+    case InPlace::never:
+      break;
+  }
+  return false;
+}
+
 std::vector<TensorType> input_types(const Graph& graph, const Node& node) {
   std::vector<TensorType> types;
   types.reserve(node.inputs.size());

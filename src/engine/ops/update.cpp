@@ -104,12 +104,17 @@ const OpDef kGradientFactor{Op::gradient_factor, "gradient_factor", NumericClass
                             factor_outputs};
 const OpDef kLearningRate{Op::learning_rate, "learning_rate", NumericClass::update, 1, 1,
                           rate_outputs};
-const OpDef kAdamw{Op::adamw, "adamw", NumericClass::update, 8, 9, adamw_outputs};
-const OpDef kSgd{Op::sgd, "sgd", NumericClass::update, 7, 8, sgd_outputs};
-const OpDef kEma{Op::ema, "ema", NumericClass::update, 3, 3, ema_outputs};
+const OpDef kAdamw{Op::adamw, "adamw", NumericClass::update, 8, 9, adamw_outputs,
+                   nullptr,   nullptr, InPlace::matching};
+const OpDef kSgd{Op::sgd, "sgd",   NumericClass::update, 7, 8, sgd_outputs,
+                 nullptr, nullptr, InPlace::matching};
+const OpDef kEma{Op::ema, "ema",   NumericClass::update, 3, 3, ema_outputs,
+                 nullptr, nullptr, InPlace::matching};
 // inputs: a counter, whether to leave it. Output: one more.
-const OpDef kAdvance{Op::advance, "advance", NumericClass::update, 2, 2, like_first};
-const OpDef kUpdateScale{Op::update_scale, "update_scale", NumericClass::update, 3, 3,
-                         scale_outputs};
+const OpDef kAdvance{Op::advance, "advance", NumericClass::update, 2, 2, like_first,
+                     nullptr,     nullptr,   InPlace::matching};
+const OpDef kUpdateScale{
+    Op::update_scale, "update_scale", NumericClass::update, 3, 3, scale_outputs,
+    nullptr,          nullptr,        InPlace::matching};
 
 }  // namespace halfwatt

@@ -88,10 +88,24 @@ Verdict phases_follow(const Graph& graph, int id) {
   return {};
 }
 
-// 6. A state is read once, written once at most, and by nobody read after that.
+// 6. A state is read by one node and written by one at most, and what was read is used by
+// nobody after that: then, and only then, it can be overwritten where it lies.
 class StateUse {
  public:
-  Verdict see(const Node& node) {
+  explicit StateUse(const Graph& graph) : shown_(static_cast<std::size_t>(graph.size())) {}
+
+  Verdict see(const Graph& graph, int id) {
+    const Node& node = graph.node(id);
+    for (const Value input : node.inputs) {
+      const std::string& shown = shown_[static_cast<std::size_t>(input.node)];
+      if (!shown.empty() && written_.count(shown) != 0) {
+        return bad_input(fmt::format("uses state {}, which was written before", shown));
+      }
+    }
+    if (node.op == Op::reshape) {
+      shown_[static_cast<std::size_t>(id)] =
+          shown_[static_cast<std::size_t>(node.inputs[0].node)];
+    }
     if (node.op != Op::read && node.op != Op::write) {
       return {};
     }
@@ -103,6 +117,20 @@ class StateUse {
       written_.insert(name);
     } else if (!read_.insert(name).second) {
       return bad_input(fmt::format("state {} is read twice", name));
+    } else {
+      shown_[static_cast<std::size_t>(id)] = name;
+    }
+    return {};
+  }
+
+  // 9. A result is not what a state was before it is written: it would be overwritten.
+  Verdict results_last(const Graph& graph) const {
+    for (const GraphResult& result : graph.results()) {
+      const std::string& shown = shown_[static_cast<std::size_t>(result.value.node)];
+      if (written_.count(shown) != 0) {
+        return bad_input(
+            fmt::format("result {} is state {} before it is written", result.name, shown));
+      }
     }
     return {};
   }
@@ -110,6 +138,7 @@ class StateUse {
  private:
   std::set<std::string> read_;
   std::set<std::string> written_;
+  std::vector<std::string> shown_;  ///< by node: the state whose memory its value is
 };
 
 // 7. Graph inputs have one name each.
@@ -147,7 +176,7 @@ Error at_node(const Graph& graph, int id, const Error& error) {
 }  // namespace
 
 Result<void> verify(const Graph& graph) {
-  StateUse states;
+  StateUse states(graph);
   InputNames inputs;
   for (int id = 0; id < graph.size(); ++id) {
     for (const auto rule :
@@ -156,14 +185,17 @@ Result<void> verify(const Graph& graph) {
         return at_node(graph, id, legal.error());
       }
     }
-    if (const Verdict legal = states.see(graph.node(id)); !legal) {
+    if (const Verdict legal = states.see(graph, id); !legal) {
       return at_node(graph, id, legal.error());
     }
     if (const Verdict legal = inputs.see(graph.node(id)); !legal) {
       return at_node(graph, id, legal.error());
     }
   }
-  return results_exist(graph);
+  if (const Verdict legal = results_exist(graph); !legal) {
+    return legal;
+  }
+  return states.results_last(graph);
 }
 
 }  // namespace halfwatt

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/device_id.h"
+#include "base/units.h"
+#include "engine/graph/graph.h"
+
+namespace halfwatt {
+
+/// Whether a device computes a node, and how.
+struct Support {
+  enum class Kind {
+    native,
+    emulated,  ///< stored and rounded in the format, computed in fp32: right, not fast
+    refused,
+  };
+  Kind kind = Kind::native;
+  std::string reason;  ///< where refused
+};
+
+/// What a device can do, as planning needs to know it. A backend hands one out; tests make them
+/// up.
+struct Target {
+  DeviceId id;
+  std::string name;
+  Bytes memory;
+  std::map<DType, double> flops;  ///< a second, of products, by the dtype of the operands
+  double bytes_per_second = 0;    ///< of its memory
+  Seconds launch;                 ///< that every step costs at least
+  double link = 0;                ///< bytes a second to and from other devices
+  Seconds latency;                ///< of the link
+  /// Scratch memory that a node needs while it runs, in bytes.
+  std::function<std::size_t(const Graph&, int node)> workspace;
+  std::function<Support(const Graph&, int node)> support;
+};
+
+/// How long a node takes on `target` by its rates: the longer of computing and moving. Nothing
+/// is known of a dtype that the target has no rate for: the slowest one is taken.
+Seconds predicted_time(const Graph& graph, int node, const Target& target);
+
+}  // namespace halfwatt
