@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/plan/plan.h"
+
+namespace halfwatt {
+
+/// Memory of a device, given back when it is destroyed. `data` is an address on the device.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(std::shared_ptr<std::byte> memory, std::size_t bytes)
+      : memory_(std::move(memory)), bytes_(bytes) {}
+  std::byte* data() const { return memory_.get(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<std::byte> memory_;  ///< shared by the plans that bind a state
+  std::size_t bytes_ = 0;
+};
+
+/// Where the values of one device of a plan lie: the arena, and states and inputs by their
+/// index in the plan; those of other devices are null, but for what a transfer reads.
+struct Bound {
+  std::byte* arena = nullptr;
+  std::vector<std::byte*> states;
+  std::vector<std::byte*> inputs;
+  std::vector<std::byte*> other_arenas;  ///< by device of the plan
+};
+
+/// How far the devices of a plan have come in a run; what one waits on another with.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  /// Returns when step `wait.step` of device `wait.device` is done. Throws Failure if that
+  /// device gave up.
+  virtual void wait_for(const Wait& wait) = 0;
+  /// Says that this step is done.
+  virtual void done(int device, int step) = 0;
+};
+
+/// A device's part of a plan, ready to run.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// All steps in order. Throws Failure, with the name of the step, if the device is lost.
+  virtual void run(Progress& progress) = 0;
+};
+
+/// What runs plans on a device. Used by one thread at a time.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const Target& target() const = 0;
+  /// Uninitialised memory, aligned to kAlignment. Throws Failure if there is too little.
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  /// Bytes that are allocated now, in buffers of this backend.
+  virtual std::size_t allocated() const = 0;
+  virtual void upload(std::byte* to, std::span<const std::byte> from) = 0;
+  virtual void download(std::span<std::byte> to, const std::byte* from) = 0;
+  /// `plan` and what `bound` names outlive the executable.
+  virtual std::unique_ptr<Executable> compile(const Plan& plan,
+                                              int device,
+                                              const Bound& bound) = 0;
+};
+
+/// The address of `place` for a device of a plan.
+std::byte* address(const Place& place, const Bound& bound);
+
+}  // namespace halfwatt

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <cstring>
+
+#include "engine/backend/cpu/bindings.h"
+#include "engine/tensor/convert.h"
+
+namespace halfwatt::cpu {
+namespace {
+
+// A tensor around one of its extents: [outer, extent, inner].
+struct Around {
+  Index outer, extent, inner;
+};
+
+Around around(const Shape& shape, std::size_t axis) {
+  Around parts{1, shape[axis], 1};
+  for (std::size_t at = 0; at < shape.rank(); ++at) {
+    if (at != axis) {
+      (at < axis ? parts.outer : parts.inner) *= shape[at];
+    }
+  }
+  return parts;
+}
+
+std::size_t size(Index count) { return static_cast<std::size_t>(count); }
+
+// `count` elements from one place to another, in the dtype of the latter.
+void move(
+    const TensorView& from, Index from_at, const TensorView& to, Index to_at, Index count) {
+  const std::size_t from_bytes = bytes_of(from.type.dtype);
+  const std::size_t to_bytes = bytes_of(to.type.dtype);
+  std::byte* const source = from.data + size(from_at) * from_bytes;
+  std::byte* const target = to.data + size(to_at) * to_bytes;
+  if (from.type.dtype == to.type.dtype) {
+    std::memcpy(target, source, size(count) * to_bytes);
+  } else {
+    convert(TensorView{{from.type.dtype, Shape{count}}, source},
+            TensorView{{to.type.dtype, Shape{count}}, target});
+  }
+}
+
+template <class T>
+void gather_patches(Call& call) {
+  const Shape& images = call.input(0).type.shape;
+  const Index patch = call.attributes().integer("patch");
+  const Index channels = images[1];
+  const Index height = images[2];
+  const Index width = images[3];
+  const Index across = width / patch;
+  const Index count = height / patch * across;
+  const auto* const x = reinterpret_cast<const T*>(call.input(0).data);
+  auto* const y = reinterpret_cast<T*>(call.output(0).data);
+  call.workers().parallel_for(images[0] * count, 1, [&](Index begin, Index end, int) {
+    for (Index token = begin; token < end; ++token) {
+      const Index image = token / count;
+      const Index row = token % count / across * patch;
+      const Index column = token % count % across * patch;
+      T* to = y + token * channels * patch * patch;
+      for (Index channel = 0; channel < channels; ++channel) {
+        for (Index line = 0; line < patch; ++line, to += patch) {
+          const Index from =
+              ((image * channels + channel) * height + row + line) * width + column;
+          std::copy_n(x + from, patch, to);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void run_constant(Call& call) {
+  if (call.is_dry()) {
+    return;
+  }
+  const TensorView& to = call.output(0);
+  const double value = call.attributes().number("value");
+  if (value == 0) {
+    std::memset(to.data, 0, to.type.bytes());
+    return;
+  }
+  if (!is_float(to.type.dtype)) {
+    const auto whole = static_cast<std::int64_t>(value);
+    for (Index at = 0; at < to.type.shape.elements(); ++at) {
+      std::memcpy(to.data + size(at) * bytes_of(to.type.dtype), &whole,
+                  bytes_of(to.type.dtype));
+    }
+    return;
+  }
+  double one = value;
+  const TensorView number{{DType::f64, Shape{1}}, reinterpret_cast<std::byte*>(&one)};
+  for (Index at = 0; at < to.type.shape.elements(); ++at) {
+    move(number, 0, to, at, 1);
+  }
+}
+
+void run_write(Call& call) {
+  if (!call.is_dry() && call.output(0).data != call.input(0).data) {
+    std::memcpy(call.output(0).data, call.input(0).data, call.input(0).type.bytes());
+  }
+}
+
+// Either the whole input again and again, or, where it has one element along an extent inside
+// of it, its inner part as often as that extent is long now.
+void run_expand(Call& call) {
+  if (call.is_dry()) {
+    return;
+  }
+  const TensorView& from = call.input(0);
+  const TensorView& to = call.output(0);
+  const Index part = from.type.shape.elements();
+  const Index whole = to.type.shape.elements();
+  Index inner = part;  // elements that lie together in both
+  if (repeats(from.type.shape, to.type.shape) == 0 && part > 0) {
+    inner = 1;
+    for (std::size_t at = 0; from.type.shape.last(at) == to.type.shape.last(at); ++at) {
+      inner *= to.type.shape.last(at);
+    }
+  }
+  const Index times = part == 0 ? 0 : whole / part;  // of each inner part, or of the input
+  const bool as_a_whole = inner == part;
+  call.workers().parallel_for(part == 0 ? 0 : whole / inner, 1,
+                              [&](Index begin, Index end, int) {
+                                for (Index at = begin; at < end; ++at) {
+                                  const Index source = as_a_whole ? 0 : at / times * inner;
+                                  move(from, source, to, at * inner, inner);
+                                }
+                              });
+}
+
+void run_slice(Call& call) {
+  if (call.is_dry()) {
+    return;
+  }
+  const auto axis = static_cast<std::size_t>(call.attributes().integer("axis"));
+  const Index begin_at = call.attributes().integer("begin");
+  const Around from = around(call.input(0).type.shape, axis);
+  const Index piece = call.attributes().integer("count") * from.inner;
+  call.workers().parallel_for(from.outer, 1, [&](Index begin, Index end, int) {
+    for (Index at = begin; at < end; ++at) {
+      move(call.input(0), (at * from.extent + begin_at) * from.inner, call.output(0),
+           at * piece, piece);
+    }
+  });
+}
+
+void run_slice_gradient(Call& call) {
+  if (call.is_dry()) {
+    return;
+  }
+  const auto axis = static_cast<std::size_t>(call.attributes().integer("axis"));
+  const Index begin_at = call.attributes().integer("begin");
+  const Around to = around(call.output(0).type.shape, axis);
+  const Index piece = call.input(0).type.shape[axis] * to.inner;
+  std::memset(call.output(0).data, 0, call.output(0).type.bytes());
+  call.workers().parallel_for(to.outer, 1, [&](Index begin, Index end, int) {
+    for (Index at = begin; at < end; ++at) {
+      move(call.input(0), at * piece, call.output(0), (at * to.extent + begin_at) * to.inner,
+           piece);
+    }
+  });
+}
+
+void run_concatenate(Call& call) {
+  if (call.is_dry()) {
+    return;
+  }
+  const auto axis = static_cast<std::size_t>(call.attributes().integer("axis"));
+  const Around to = around(call.output(0).type.shape, axis);
+  call.workers().parallel_for(to.outer, 1, [&](Index begin, Index end, int) {
+    for (Index at = begin; at < end; ++at) {
+      Index place = at * to.extent * to.inner;
+      for (std::size_t part = 0; part < call.inputs(); ++part) {
+        const Index piece = call.input(part).type.shape[axis] * to.inner;
+        move(call.input(part), at * piece, call.output(0), place, piece);
+        place += piece;
+      }
+    }
+  });
+}
+
+void run_patches(Call& call) {
+  if (call.is_dry()) {
+    return;
+  }
+  switch (bytes_of(call.input(0).type.dtype)) {
+    case 8:
+      return gather_patches<std::uint64_t>(call);
+    case 4:
+      return gather_patches<std::uint32_t>(call);
+    case 2:
+      return gather_patches<std::uint16_t>(call);
+    default:
+      return gather_patches<std::uint8_t>(call);
+  }
+}
+
+}  // namespace halfwatt::cpu

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/backend/cpu/bindings.h"
+#include "engine/tensor/convert.h"
+
+namespace halfwatt::cpu {
+namespace {
+
+constexpr Index kGrain = 4096;
+
+// As a product of that format takes its operand: each number rounded to it, and for an fp8
+// first scaled so that the largest becomes the largest of the format (current scaling;
+// section 1.9 of the facts on mixed precision).
+const float* rounded_operand(Call& call, const float* from, Index count, DType format) {
+  auto* const to =
+      reinterpret_cast<float*>(call.scratch(static_cast<std::size_t>(count) * sizeof(float)));
+  if (call.is_dry()) {
+    return to;
+  }
+  float scale = 1;
+  if (format != DType::tf32) {
+    float largest = 0;
+    for (Index at = 0; at < count; ++at) {
+      largest = std::max(largest, std::abs(from[at]));
+    }
+    const float wanted = static_cast<float>(facts(format).max) / largest;
+    scale = largest > 0 && std::isfinite(largest)
+                ? std::min(wanted, std::numeric_limits<float>::max())
+                : 1;
+  }
+  call.workers().parallel_for(count, kGrain, [&](Index begin, Index end, int) {
+    for (Index at = begin; at < end; ++at) {
+      to[at] = rounded(format, from[at] * scale) / scale;
+    }
+  });
+  return to;
+}
+
+template <class E>
+const E* operand(Call& call, std::size_t at, std::string_view math) {
+  const E* const as_is = call.as<E>(at);
+  if constexpr (std::is_same_v<E, float>) {
+    if (call.attributes().has(math)) {
+      return rounded_operand(call, as_is, call.input(at).type.shape.elements(),
+                             call.attributes().dtype(math));
+    }
+  }
+  return as_is;
+}
+
+template <class E>
+void matmul(Call& call) {
+  const Shape& a = call.input(0).type.shape;
+  const Shape& b = call.input(1).type.shape;
+  Matmul<E> product{};
+  product.a_transposed = call.attributes().flag("transpose_a");
+  product.b_transposed = call.attributes().flag("transpose_b");
+  product.m = product.a_transposed ? a.last(0) : a.rows();
+  product.k = product.a_transposed ? a.rows() : a.last(0);
+  product.n = product.b_transposed ? b.rows() : b.last(0);
+  product.a = operand<E>(call, 0, "math_a");
+  product.a_stride = a.last(0);
+  product.b = operand<E>(call, 1, "math_b");
+  product.b_stride = b.last(0);
+  if (call.inputs() == 3) {
+    product.bias = call.as<Real<E>>(2);
+  }
+  product.c = call.to<Real<E>>(0);
+  product.c_stride = product.n;
+  const Kernels<E>& table = kernels<E>(call.isa());
+  product.workspace = call.scratch(table.matmul_bytes(call.workers().threads()));
+  if (!call.is_dry()) {
+    table.matmul(call.workers(), product);
+  }
+  call.finish();
+}
+
+AttentionShape attention_shape(const Call& call, const Shape& qkv) {
+  const Index heads = call.attributes().integer("heads");
+  return {qkv[0], qkv[1], heads, qkv[2] / 3 / heads};
+}
+
+template <class E>
+Real<E> score_scale(const AttentionShape& shape) {
+  return static_cast<Real<E>>(1 / std::sqrt(static_cast<double>(shape.width)));
+}
+
+}  // namespace
+
+void run_matmul(Call& call) {
+  // Operands that a format narrower than theirs rounds are computed with in fp32.
+  const bool rounds = call.attributes().has("math_a");
+  const DType dtype = call.input(0).type.dtype;
+  with_element(rounds && dtype != DType::f64 ? DType::f32 : dtype,
+               [&](auto element) { matmul<decltype(element)>(call); });
+}
+
+void run_attention(Call& call) {
+  with_element(call.input(0).type.dtype, [&](auto element) {
+    using E = decltype(element);
+    const Kernels<E>& table = kernels<E>(call.isa());
+    AttentionForward<E> job{};
+    job.shape = attention_shape(call, call.input(0).type.shape);
+    job.scale = score_scale<E>(job.shape);
+    job.qkv = call.as<E>(0);
+    job.out = call.to<E>(0);
+    job.lse = call.to<Real<E>>(1);
+    job.workspace =
+        call.scratch(table.attention_forward_bytes(job.shape, call.workers().threads()));
+    if (!call.is_dry()) {
+      table.attention_forward(call.workers(), job);
+    }
+    call.finish();
+  });
+}
+
+void run_attention_gradient(Call& call) {
+  with_element(call.input(1).type.dtype, [&](auto element) {
+    using E = decltype(element);
+    const Kernels<E>& table = kernels<E>(call.isa());
+    AttentionBackward<E> job{};
+    job.shape = attention_shape(call, call.input(1).type.shape);
+    job.scale = score_scale<E>(job.shape);
+    job.dout = call.as<E>(0);
+    job.qkv = call.as<E>(1);
+    job.out = call.as<E>(2);
+    job.lse = call.as<Real<E>>(3);
+    job.dqkv = call.to<E>(0);
+    job.workspace =
+        call.scratch(table.attention_backward_bytes(job.shape, call.workers().threads()));
+    if (!call.is_dry()) {
+      table.attention_backward(call.workers(), job);
+    }
+    call.finish();
+  });
+}
+
+}  // namespace halfwatt::cpu

@@ -1,0 +1,208 @@
+#include "engine/exec/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "base/check.h"
+#include "base/failure.h"
+
+namespace halfwatt {
+namespace {
+
+// Devices of one process wait on each other by counting steps.
+class StepCounts final : public Progress {
+ public:
+  explicit StepCounts(std::size_t devices) : done_(devices) {}
+
+  void wait_for(const Wait& wait) override {
+    std::unique_lock lock(mutex_);
+    const int& done = done_[static_cast<std::size_t>(wait.device)];
+    changed_.wait(lock, [&] { return given_up_ || done > wait.step; });
+    if (given_up_ && done <= wait.step) {
+      throw Failure({ErrorKind::device, "another device of the plan gave up"});
+    }
+  }
+
+  void done(int device, int step) override {
+    if (done_.size() == 1) {
+      return;  // nobody waits
+    }
+    const std::lock_guard lock(mutex_);
+    done_[static_cast<std::size_t>(device)] = step + 1;
+    changed_.notify_all();
+  }
+
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    given_up_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<int> done_;
+  bool given_up_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(std::vector<Plan> plans,
+                                               std::vector<Backend*> backends,
+                                               States& states) {
+  try {
+    std::unique_ptr<Session> session(new Session(std::move(backends), states));
+    session->programs_.reserve(plans.size());
+    for (Plan& plan : plans) {
+      session->add(std::move(plan));
+    }
+    session->compile();
+    return session;
+  } catch (const Failure& failure) {
+    return failure.error();
+  }
+}
+
+void Session::add(Plan plan) {
+  HALFWATT_CHECK(plan.devices.size() == backends_.size(), "a backend for each device");
+  Program program;
+  for (std::size_t device = 0; device < backends_.size(); ++device) {
+    for (const int state : plan.devices[device].states) {
+      states_->ensure(plan.graph.states()[static_cast<std::size_t>(state)], *backends_[device]);
+    }
+  }
+  for (const PlanInput& input : plan.inputs) {
+    program.inputs.push_back(backends_[static_cast<std::size_t>(input.device)]->allocate(
+        aligned(input.type.bytes())));
+  }
+  for (const Node& node : plan.graph.nodes()) {
+    if (node.op == Op::write) {
+      program.written.push_back(node.attributes.word("state"));
+    }
+  }
+  program.plan = std::move(plan);
+  programs_.push_back(std::move(program));
+}
+
+void Session::compile() {
+  for (std::size_t device = 0; device < backends_.size(); ++device) {
+    std::size_t largest = 0;
+    for (const Program& program : programs_) {
+      largest = std::max(largest, program.plan.devices[device].arena);
+    }
+    arenas_.push_back(backends_[device]->allocate(largest));
+  }
+  for (Program& program : programs_) {
+    for (std::size_t device = 0; device < backends_.size(); ++device) {
+      Bound bound;
+      bound.arena = arenas_[device].data();
+      for (const StateSpec& state : program.plan.graph.states()) {
+        bound.states.push_back(states_->has(state.name) ? states_->data(state.name) : nullptr);
+      }
+      for (const Buffer& input : program.inputs) {
+        bound.inputs.push_back(input.data());
+      }
+      for (const Buffer& arena : arenas_) {
+        bound.other_arenas.push_back(arena.data());
+      }
+      program.bound.push_back(std::move(bound));
+    }
+    for (std::size_t device = 0; device < backends_.size(); ++device) {
+      program.executables.push_back(backends_[device]->compile(
+          program.plan, static_cast<int>(device), program.bound[device]));
+    }
+  }
+}
+
+bool Session::has_input(int plan, std::string_view input) const {
+  const auto& inputs = this->plan(plan).inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const PlanInput& each) { return each.name == input; });
+}
+
+void Session::bind(int plan, std::string_view input, const TensorView& value) {
+  const Program& program = programs_[static_cast<std::size_t>(plan)];
+  for (std::size_t at = 0; at < program.plan.inputs.size(); ++at) {
+    const PlanInput& each = program.plan.inputs[at];
+    if (each.name == input) {
+      HALFWATT_CHECK(each.type == value.type, "an input of the type that the plan has");
+      backends_[static_cast<std::size_t>(each.device)]->upload(program.inputs[at].data(),
+                                                               value.bytes());
+      return;
+    }
+  }
+  HALFWATT_CHECK(false, "an input that the plan has");
+}
+
+// A parameter that was changed behind its copy would be trained in vain.
+void Session::check_copies(const Program& program) const {
+  for (const StateSpec& state : program.plan.graph.states()) {
+    HALFWATT_CHECK(state.role != StateRole::copy || states_->is_current(state.name),
+                   "a copy of a parameter that is older than the parameter");
+  }
+}
+
+void Session::note_written(const Program& program) {
+  for (const std::string& name : program.written) {
+    if (states_->spec(name).role != StateRole::copy) {
+      states_->written(name);
+    }
+  }
+  for (const std::string& name : program.written) {
+    if (states_->spec(name).role == StateRole::copy) {
+      states_->copied(name);
+    }
+  }
+}
+
+Result<void> Session::run(int plan) {
+  Program& program = programs_[static_cast<std::size_t>(plan)];
+  check_copies(program);
+  StepCounts counts(backends_.size());
+  std::mutex mutex;
+  std::optional<Error> first;
+  const auto run_device = [&](std::size_t device) {
+    try {
+      program.executables[device]->run(counts);
+    } catch (const Failure& failure) {
+      const std::lock_guard lock(mutex);
+      first = first ? first : failure.error();
+      counts.give_up();
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::size_t device = 1; device < backends_.size(); ++device) {
+    others.emplace_back(run_device, device);
+  }
+  run_device(0);
+  for (std::thread& each : others) {
+    each.join();
+  }
+  if (first) {
+    return *first;
+  }
+  note_written(program);
+  return {};
+}
+
+Tensor Session::result(int plan, std::string_view name) const {
+  const Program& program = programs_[static_cast<std::size_t>(plan)];
+  for (const PlanResult& each : program.plan.results) {
+    if (each.name == name) {
+      Tensor tensor(each.place.type);
+      const auto device = static_cast<std::size_t>(each.device);
+      backends_[device]->download(tensor.view().bytes(),
+                                  address(each.place, program.bound[device]));
+      return tensor;
+    }
+  }
+  HALFWATT_CHECK(false, "a result that the plan has");
+  return {};
+}
+
+}  // namespace halfwatt

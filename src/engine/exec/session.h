@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/backend/backend.h"
+#include "engine/exec/states.h"
+
+namespace halfwatt {
+
+/// Plans ready to run on their devices: all of them bind the same states and, one at a time,
+/// the same arenas. After open() nothing more is allocated on a device.
+class Session {
+ public:
+  /// `backends`, one for each device of the plans, and `states` outlive it. Errors: no memory.
+  static Result<std::unique_ptr<Session>> open(std::vector<Plan> plans,
+                                               std::vector<Backend*> backends,
+                                               States& states);
+
+  const Plan& plan(int at) const { return programs_[static_cast<std::size_t>(at)].plan; }
+  /// Sets an input of a plan for the runs to come. It must be of the input's type.
+  void bind(int plan, std::string_view input, const TensorView& value);
+  /// Whether a plan has that input.
+  bool has_input(int plan, std::string_view input) const;
+  /// Runs a plan once, on all devices. Errors: a device is lost, with the step's name.
+  Result<void> run(int plan);
+  /// A result of the last run of that plan.
+  Tensor result(int plan, std::string_view name) const;
+
+ private:
+  struct Program {
+    Plan plan;
+    std::vector<Bound> bound;    ///< by device
+    std::vector<Buffer> inputs;  ///< by input
+    std::vector<std::unique_ptr<Executable>> executables;
+    std::vector<std::string> written;  ///< states
+  };
+
+  Session(std::vector<Backend*> backends, States& states)
+      : backends_(std::move(backends)), states_(&states) {}
+  void add(Plan plan);
+  void compile();
+  void check_copies(const Program& program) const;
+  void note_written(const Program& program);
+
+  std::vector<Backend*> backends_;
+  States* states_;
+  std::vector<Program> programs_;
+  std::vector<Buffer> arenas_;  ///< by device
+};
+
+}  // namespace halfwatt
