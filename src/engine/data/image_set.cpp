@@ -1,0 +1,62 @@
+#include "engine/data/image_set.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/rng.h"
+
+namespace halfwatt {
+namespace {
+
+void shuffle(std::vector<std::int64_t>& places, Rng& rng) {
+  for (std::size_t left = places.size(); left > 1; --left) {
+    std::swap(places[left - 1], places[rng.next() % left]);
+  }
+}
+
+}  // namespace
+
+ImageSet ImageSet::at(std::span<const std::int64_t> places) const {
+  ImageSet some;
+  some.classes = classes;
+  const Shape shape = images.shape().with(0, static_cast<std::int64_t>(places.size()));
+  some.images = Tensor(TensorType{DType::f32, shape});
+  const auto from = images.as<float>();
+  const auto to = some.images.as<float>();
+  const std::size_t each = labels.empty() ? 0 : from.size() / labels.size();
+  for (std::size_t at = 0; at < places.size(); ++at) {
+    const auto place = static_cast<std::size_t>(places[at]);
+    std::copy_n(from.data() + place * each, each, to.data() + at * each);
+    some.labels.push_back(labels[place]);
+  }
+  return some;
+}
+
+Split stratified(const ImageSet& set, double held_out, std::uint64_t seed) {
+  Rng rng(seed);
+  Split split;
+  for (std::int64_t label = 0; label < set.classes; ++label) {
+    std::vector<std::int64_t> places;
+    for (std::int64_t at = 0; at < set.size(); ++at) {
+      if (set.labels[static_cast<std::size_t>(at)] == label) {
+        places.push_back(at);
+      }
+    }
+    shuffle(places, rng);
+    const auto out =
+        static_cast<std::ptrdiff_t>(static_cast<double>(places.size()) * held_out + 0.5);
+    split.held_out.insert(split.held_out.end(), places.begin(), places.begin() + out);
+    split.train.insert(split.train.end(), places.begin() + out, places.end());
+  }
+  return split;
+}
+
+std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(count));
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  Rng rng(seed * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(epoch));
+  shuffle(places, rng);
+  return places;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "base/numerical_state.h"
+
+namespace halfwatt {
+
+/// What a step says of its numbers.
+struct StepNumbers {
+  double loss = 0;
+  bool overflowed = false;      ///< some gradient was not finite
+  bool skipped = false;         ///< and so nothing was applied
+  std::optional<double> scale;  ///< of the loss, after the step
+  double least_scale = 0;       ///< the floor of the scale
+  std::int64_t parameters = 0;  ///< elements
+  std::int64_t not_finite = 0;  ///< of these, after the step
+  std::int64_t unchanged = 0;   ///< by the step
+  std::string first_bad;        ///< the first gradient or parameter that is not finite
+};
+
+/// Tells from step to step whether a run still computes anything: dead once a parameter is not
+/// finite, or the loss of a step that was applied, or when the scale is at its floor and
+/// gradients still overflow; skipping if more than half of the last 50 steps were skipped;
+/// stalled if more than 99 % of the parameters did not change. A dead run stays dead.
+class NumericalWatch {
+ public:
+  NumericalState see(const StepNumbers& step);
+  /// Why, if it is not live.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  NumericalState judge(const StepNumbers& step);
+
+  std::deque<bool> skipped_;
+  NumericalState state_ = NumericalState::unknown;
+  std::string reason_;
+};
+
+}  // namespace halfwatt

@@ -1,0 +1,218 @@
+#include "engine/train/trainer.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/models/initial.h"
+#include "engine/passes/autodiff.h"
+#include "engine/tensor/convert.h"
+
+namespace halfwatt {
+namespace {
+
+std::vector<double> doubles(const Tensor& tensor) {
+  Tensor wide(TensorType{DType::f64, tensor.shape()});
+  convert(tensor.view(), wide.view());
+  const auto values = wide.as<double>();
+  return {values.begin(), values.end()};
+}
+
+// Rows `first` to `first + rows` of the images, the last one again where there are no more.
+Tensor rows_of(const Tensor& images, std::int64_t first, const TensorType& type) {
+  const std::int64_t rows = type.shape[0];
+  Tensor piece(TensorType{DType::f32, type.shape});
+  const auto from = images.as<float>();
+  const auto to = piece.as<float>();
+  const std::int64_t each = type.shape.elements() / rows;
+  const std::int64_t last = images.shape()[0] - 1;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::copy_n(from.data() + std::min(first + row, last) * each, each, to.data() + row * each);
+  }
+  if (type.dtype == DType::f32) {
+    return piece;
+  }
+  Tensor converted(type);
+  convert(piece.view(), converted.view());
+  return converted;
+}
+
+Tensor labels_of(const ImageSet& set, std::int64_t first, const TensorType& type) {
+  const std::int64_t rows = type.shape[0];
+  std::vector<std::int64_t> labels;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    labels.push_back(
+        set.labels[static_cast<std::size_t>(std::min(first + row, set.size() - 1))]);
+  }
+  const Tensor whole = Tensor::of<std::int64_t>(DType::i64, Shape{rows}, labels);
+  if (type.dtype == DType::i64) {
+    return whole.copy();
+  }
+  Tensor converted(type);
+  convert(TensorView{{DType::i64, type.shape}, whole.view().data}, converted.view());
+  return converted;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> Trainer::open(const TrainRecipe& recipe, Backend& backend) {
+  std::unique_ptr<Trainer> trainer(new Trainer(recipe, backend));
+  auto plans = trainer->plans();
+  if (!plans) {
+    return plans.error();
+  }
+  trainer->gradients_ = gradient_names((*plans)[kTrain].graph);
+  auto session = Session::open(std::move(*plans), {&backend}, trainer->states_);
+  if (!session) {
+    return session.error();
+  }
+  trainer->session_ = std::move(*session);
+  if (const auto done = trainer->initialise(); !done) {
+    return done.error();
+  }
+  return trainer;
+}
+
+Result<std::vector<Plan>> Trainer::plans() const {
+  const Precision& precision = recipe_.precision;
+  const auto forward = [&](ModelMode mode) {
+    return with_precision(vit(recipe_.model, recipe_.batch, mode, recipe_.smoothing), precision,
+                          recipe_.overrides);
+  };
+  const auto train = forward(ModelMode::train);
+  const auto evaluate = forward(ModelMode::evaluate);
+  if (!train || !evaluate) {
+    return train ? evaluate.error() : train.error();
+  }
+  const Graph both = with_gradients(*train, precision, recipe_.micro_batches);
+  std::vector<Graph> graphs;
+  if (recipe_.micro_batches == 1) {
+    graphs = {with_update(both, precision, recipe_.optimizer), *evaluate};
+  } else {
+    const Graph micro = with_accumulation(both, precision);
+    graphs = {micro, *evaluate, update_of(micro, precision, recipe_.optimizer)};
+  }
+  std::vector<Plan> all;
+  for (const Graph& graph : graphs) {
+    auto plan = lower(graph, {&backend_->target(), 1});
+    if (!plan) {
+      return plan.error();
+    }
+    all.push_back(std::move(*plan));
+  }
+  return all;
+}
+
+Result<void> Trainer::initialise() {
+  for (const StateSpec& state : vit_parameters(recipe_.model)) {
+    parameters_ += state.type.shape.elements();
+    if (const auto done = states_.load(state.name, initial_value(state, recipe_.seed).view());
+        !done) {
+      return done.error();
+    }
+  }
+  return {};
+}
+
+void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid) {
+  for (const PlanInput& input : session_->plan(plan).inputs) {
+    if (input.name == "images") {
+      session_->bind(plan, input.name, rows_of(images.images, first, input.type).view());
+    } else if (input.name == "labels") {
+      session_->bind(plan, input.name, labels_of(images, first, input.type).view());
+    } else if (input.name == "valid") {
+      const std::vector<std::int64_t> count = {valid};
+      session_->bind(plan, input.name,
+                     Tensor::of<std::int64_t>(DType::i64, Shape(), count).view());
+    } else {
+      const std::vector<std::int64_t> key = {static_cast<std::int64_t>(recipe_.seed), attempt_,
+                                             first};
+      session_->bind(plan, input.name,
+                     Tensor::of<std::int64_t>(DType::i64, Shape{3}, key).view());
+    }
+  }
+}
+
+double Trainer::number(int plan, std::string_view result) const {
+  return doubles(session_->result(plan, result))[0];
+}
+
+Result<StepReport> Trainer::step(const ImageSet& images) {
+  HALFWATT_CHECK(images.size() == step_size(), "as many images as a step takes");
+  ++attempt_;
+  double loss = 0;
+  for (int part = 0; part < recipe_.micro_batches; ++part) {
+    bind(kTrain, images, part * recipe_.batch, recipe_.batch);
+    if (const auto ran = session_->run(kTrain); !ran) {
+      return ran.error();
+    }
+    loss += number(kTrain, "loss") / recipe_.micro_batches;
+  }
+  if (recipe_.micro_batches > 1) {
+    if (const auto ran = session_->run(kUpdate); !ran) {
+      return ran.error();
+    }
+  }
+  return report(loss);
+}
+
+StepReport Trainer::report(double loss) {
+  const int plan = update_plan();
+  const bool scales = recipe_.precision.scale != Precision::Scale::none;
+  StepNumbers numbers;
+  numbers.loss = loss;
+  numbers.overflowed = number(plan, "skipped") != 0;
+  numbers.skipped = scales && numbers.overflowed;
+  numbers.least_scale = recipe_.optimizer.floor_scale;
+  numbers.parameters = parameters_;
+  if (scales) {
+    numbers.scale = number(plan, "scale");
+  }
+  if (const auto bad = static_cast<std::int64_t>(number(plan, "first_bad")); bad >= 0) {
+    numbers.first_bad = gradients_[static_cast<std::size_t>(bad)];
+  }
+  for (const std::string& name : gradients_) {
+    const std::vector<double> tally = doubles(session_->result(plan, "tally:" + name));
+    if (tally[0] > 0 && numbers.not_finite == 0) {
+      numbers.first_bad = name;
+    }
+    numbers.not_finite += static_cast<std::int64_t>(tally[0]);
+    numbers.unchanged += static_cast<std::int64_t>(tally[1]);
+  }
+  StepReport report;
+  report.attempt = attempt_;
+  report.loss = loss;
+  report.gradient_norm = number(plan, "gradient_norm");
+  report.rate = number(plan, "rate");
+  report.scale = numbers.scale;
+  report.skipped = numbers.skipped;
+  report.state = watch_.see(numbers);
+  report.reason = watch_.reason();
+  return report;
+}
+
+Result<Evaluation> Trainer::evaluate(const ImageSet& images) {
+  Evaluation sum;
+  for (std::int64_t first = 0; first < images.size(); first += recipe_.batch) {
+    const std::int64_t valid = std::min(recipe_.batch, images.size() - first);
+    bind(kEvaluate, images, first, valid);
+    if (const auto ran = session_->run(kEvaluate); !ran) {
+      return ran.error();
+    }
+    sum.images += valid;
+    sum.loss += number(kEvaluate, "loss") * static_cast<double>(valid);
+    const std::vector<double> logits = doubles(session_->result(kEvaluate, "logits"));
+    const auto classes = static_cast<std::size_t>(recipe_.model.classes);
+    for (std::int64_t row = 0; row < valid; ++row) {
+      const auto begin = logits.begin() + static_cast<std::ptrdiff_t>(row) *
+                                              static_cast<std::ptrdiff_t>(classes);
+      const auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes));
+      const std::int64_t label = images.labels[static_cast<std::size_t>(first + row)];
+      const bool right = classes == 1 ? (*begin > 0) == (label == 1) : best - begin == label;
+      sum.right += right ? 1 : 0;
+    }
+  }
+  sum.loss /= static_cast<double>(std::max<std::int64_t>(sum.images, 1));
+  return sum;
+}
+
+}  // namespace halfwatt

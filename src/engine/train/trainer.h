@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/data/image_set.h"
+#include "engine/exec/session.h"
+#include "engine/models/vit.h"
+#include "engine/passes/precision.h"
+#include "engine/passes/update.h"
+#include "engine/train/numerical_watch.h"
+
+namespace halfwatt {
+
+/// All that a training follows from, but for the data.
+struct TrainRecipe {
+  VitConfig model;
+  Precision precision;
+  std::vector<PrecisionOverride> overrides;
+  Optimizer optimizer;
+  std::int64_t batch = 32;  ///< images at once
+  int micro_batches = 1;    ///< of that many, which make a step
+  double smoothing = 0;     ///< of labels
+  std::uint64_t seed = 1;
+};
+
+/// What a step did.
+struct StepReport {
+  std::int64_t attempt = 0;  ///< from 1; skipped steps count
+  double loss = 0;           ///< mean over its micro-batches
+  double gradient_norm = 0;
+  double rate = 0;
+  std::optional<double> scale;
+  bool skipped = false;
+  NumericalState state = NumericalState::unknown;
+  std::string reason;  ///< where it is not live
+};
+
+struct Evaluation {
+  std::int64_t images = 0;
+  std::int64_t right = 0;
+  double loss = 0;  ///< mean
+};
+
+/// A model in training on one device.
+class Trainer {
+ public:
+  /// `backend` outlives it. The parameters begin as timm's do, from the recipe's seed. Errors:
+  /// a pattern that matches no layer, a node that the device refuses, too little memory.
+  static Result<std::unique_ptr<Trainer>> open(const TrainRecipe& recipe, Backend& backend);
+
+  /// Images that a step takes.
+  std::int64_t step_size() const { return recipe_.batch * recipe_.micro_batches; }
+  std::int64_t parameters() const { return parameters_; }
+  States& states() { return states_; }
+
+  /// One step on step_size() images. Errors: the device is lost.
+  Result<StepReport> step(const ImageSet& images);
+  /// Every image counts once, whatever their number. Errors: the device is lost.
+  Result<Evaluation> evaluate(const ImageSet& images);
+
+ private:
+  Trainer(const TrainRecipe& recipe, Backend& backend) : recipe_(recipe), backend_(&backend) {}
+  Result<std::vector<Plan>> plans() const;
+  Result<void> initialise();
+  void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
+  StepReport report(double loss);
+  double number(int plan, std::string_view result) const;
+  int update_plan() const { return recipe_.micro_batches > 1 ? kUpdate : kTrain; }
+
+  static constexpr int kTrain = 0;
+  static constexpr int kEvaluate = 1;
+  static constexpr int kUpdate = 2;
+
+  TrainRecipe recipe_;
+  Backend* backend_;
+  States states_;
+  std::unique_ptr<Session> session_;
+  NumericalWatch watch_;
+  std::vector<std::string> gradients_;  ///< names, as `first_bad` counts them
+  std::int64_t parameters_ = 0;
+  std::int64_t attempt_ = 0;
+};
+
+}  // namespace halfwatt
