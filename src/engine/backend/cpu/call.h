@@ -24,10 +24,13 @@ class Scratch {
   std::size_t used_ = 0;
 };
 
-/// What computes: threads, and the ISA of the kernels.
+class ProductLibrary;
+
+/// What computes: threads, the ISA of the kernels, and a library for products, if there is one.
 struct Machine {
   Workers* workers;
   Isa isa;
+  ProductLibrary* products;
 };
 
 /// One node to be computed. A dry call computes nothing: it is made to count the workspace.
@@ -45,6 +48,7 @@ class Call {
   const Attributes& attributes() const { return node_->attributes; }
   Workers& workers() const { return *machine_.workers; }
   Isa isa() const { return machine_.isa; }
+  ProductLibrary* products() const { return machine_.products; }
   bool is_dry() const { return dry_; }
 
   std::size_t inputs() const { return inputs_.size(); }

@@ -10,6 +10,7 @@
 #include "base/failure.h"
 #include "engine/backend/cpu/bindings.h"
 #include "engine/backend/cpu/kernels/available_threads.h"
+#include "engine/backend/cpu/product_library.h"
 
 namespace halfwatt {
 namespace {
@@ -121,7 +122,10 @@ class CpuExecutable final : public Executable {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const CpuOptions& options, int threads, cpu::Isa isa)
-      : workers_(threads), machine_{&workers_, isa}, allocated_(std::make_shared<Count>(0)) {
+      : workers_(threads),
+        products_(cpu::open_product_library()),
+        machine_{&workers_, isa, products_.get()},
+        allocated_(std::make_shared<Count>(0)) {
     target_.id.kind = DeviceId::Kind::cpu;
     target_.name = options.name;
     target_.memory = Bytes(static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
@@ -179,6 +183,7 @@ class CpuBackend final : public Backend {
   }
 
   cpu::Workers workers_;
+  std::unique_ptr<cpu::ProductLibrary> products_;
   Machine machine_;
   std::shared_ptr<Count> allocated_;
   Target target_;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/backend/cpu/bindings.h"
+#include "engine/backend/cpu/product_library.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt::cpu {
@@ -51,8 +52,44 @@ const E* operand(Call& call, std::size_t at, std::string_view math) {
   return as_is;
 }
 
+// Through the library, into which tf32 and fp8 operands go as the floats they were rounded to.
+template <class E>
+void matmul_by_library(Call& call, const ProductShape& shape) {
+  ProductLibrary& library = *call.products();
+  ProductOperands operands{};
+  operands.a = reinterpret_cast<const std::byte*>(operand<E>(call, 0, "math_a"));
+  operands.b = reinterpret_cast<const std::byte*>(operand<E>(call, 1, "math_b"));
+  operands.bias = shape.has_bias ? call.as<float>(2) : nullptr;
+  operands.c = reinterpret_cast<std::byte*>(call.to<E>(0));
+  operands.workspace = call.scratch(library.prepare(call.workers(), shape));
+  if (!call.is_dry()) {
+    library.run(call.workers(), shape, operands);
+  }
+  call.finish();
+}
+
+ProductShape product_shape(const Call& call, DType dtype) {
+  const Shape& a = call.input(0).type.shape;
+  const Shape& b = call.input(1).type.shape;
+  ProductShape shape;
+  shape.a_transposed = call.attributes().flag("transpose_a");
+  shape.b_transposed = call.attributes().flag("transpose_b");
+  shape.m = shape.a_transposed ? a.last(0) : a.rows();
+  shape.k = shape.a_transposed ? a.rows() : a.last(0);
+  shape.n = shape.b_transposed ? b.rows() : b.last(0);
+  shape.has_bias = call.inputs() == 3;
+  shape.operands = shape.result = dtype;
+  return shape;
+}
+
 template <class E>
 void matmul(Call& call) {
+  if constexpr (!std::is_same_v<E, double>) {
+    const ProductShape shape = product_shape(call, stored_as<E>());
+    if (call.products() && call.products()->has(shape)) {
+      return matmul_by_library<E>(call, shape);
+    }
+  }
   const Shape& a = call.input(0).type.shape;
   const Shape& b = call.input(1).type.shape;
   Matmul<E> product{};
