@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "report/html.h"
-#include "report/terminal.h"
 #include "tune/verdict_text.h"
 
 namespace halfwatt {
@@ -94,8 +93,9 @@ Result<void> print(std::string_view text) {
   return {};
 }
 
-std::string for_stdout(const Document& document) {
+std::string for_stdout(const Document& document, int width) {
   TerminalStyle style;
+  style.width = width;
   // https://no-color.org: any value of NO_COLOR but an empty one turns colour off.
   const char* no_colour = std::getenv("NO_COLOR");
   style.colour = ::isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');

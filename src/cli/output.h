@@ -6,6 +6,7 @@
 #include "base/remark.h"
 #include "cli/command.h"
 #include "report/document.h"
+#include "report/terminal.h"
 #include "tune/verdict.h"
 
 namespace halfwatt {
@@ -34,7 +35,8 @@ Result<void> show(const Invocation& invocation,
 /// Writes `text` to stdout; an error if that fails (disk full, say).
 Result<void> print(std::string_view text);
 
-/// A document for the terminal that stdout is, or for the file.
-std::string for_stdout(const Document& document);
+/// A document for the terminal that stdout is, or for the file; in lines of at most `width`
+/// columns.
+std::string for_stdout(const Document& document, int width = TerminalStyle{}.width);
 
 }  // namespace halfwatt

@@ -221,7 +221,7 @@ TEST(Program, plays_back_a_users_own_file) {
 TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
   const Outcome help = run_program("--help");
   const Outcome man = run_program("man");
-  for (const char* command : {"study", "analyze", "tune", "sweep", "man"}) {
+  for (const char* command : {"study", "analyze", "tune", "sweep", "inspect", "man"}) {
     EXPECT_NE(help.out.find(std::string("\n  ") + command + " "), std::string::npos);
     EXPECT_NE(man.out.find(std::string(".SS ") + command + "\n"), std::string::npos);
     const Outcome one = run_program(std::string(command) + " --help");
@@ -231,7 +231,7 @@ TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
 }
 
 TEST(Program, keeps_help_within_eighty_columns) {
-  for (const char* command : {"", "study ", "analyze ", "tune ", "sweep ", "man "}) {
+  for (const char* command : {"", "study ", "analyze ", "tune ", "sweep ", "inspect ", "man "}) {
     std::istringstream lines(run_program(std::string(command) + "--help").out);
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 80U) << line;
@@ -283,6 +283,11 @@ constexpr Bad kBad[] = {
     {"tune --workload study:train-fp32 --reference max", 2, "known only afterwards"},
     {"tune --workload study:train-fp32 --keep 90,", 2, "--keep: a number is missing"},
     {"tune --workload", 2, "--workload: a value is missing"},
+    {"inspect", 2, "inspect: 0 files given, needed one FILE"},
+    {"inspect /nonexistent", 2, "cannot read /nonexistent: No such file"},
+    {"inspect data", 2, "data: is a folder; needed a file"},
+    {"inspect data/rtx3090_vit_b16.csv", 2, "no safetensors file"},
+    {"inspect data/rtx3090_vit_b16.csv --format csv", 2, "needed text or json"},
     {"help frobnicate", 2, "frobnicate: not a command"},
     {"analyze data/rtx3090_vit_b16.csv data/rtx3090_vit_b16.csv", 2, "is given twice"},
     {"sweep --workload study:train-fp32 --repeats 0", 2, "needed a number from 1 to 1000"},
