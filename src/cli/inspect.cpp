@@ -94,8 +94,9 @@ Document document(const SafetensorsFile& file,
   if (!table.rows.empty()) {
     all.blocks.push_back(std::move(table));
   }
+  const std::size_t count = header.tensors.size();
   all.blocks.push_back(Paragraph{fmt::format(
-      "{} tensor{}, {} elements; {} bytes of data, {} of header", header.tensors.size(),
+      "{} tensor{}, {} elements; {} bytes of data, {} of header", count, count == 1 ? "" : "s",
       elements_of(header), file.file_bytes() - file.header_bytes(), file.header_bytes())});
   std::string metadata;
   for (const auto& [key, value] : header.metadata) {
