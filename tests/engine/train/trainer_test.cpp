@@ -25,6 +25,15 @@ TrainRecipe recipe(std::string_view mode) {
   all.optimizer.schedule = Optimizer::Schedule::cosine;
   all.optimizer.warmup = 50;
   all.batch = 64;
+  const auto env = [](const char* n, double d) { const char* v = std::getenv(n); return v ? std::atof(v) : d; };
+  all.model.width = (int)env("WIDTH", 32);
+  all.model.hidden = 4 * all.model.width;
+  all.model.depth = (int)env("DEPTH", 2);
+  all.model.heads = (int)env("HEADS", 2);
+  all.optimizer.rate = env("RATE", 2e-3);
+  all.model.drop_path = env("DP", 0);
+  all.smoothing = env("SM", 0);
+  all.batch = (int)env("BATCH", 64);
   return all;
 }
 
