@@ -16,6 +16,7 @@ struct Conditions {
   std::optional<Celsius> temperature_end;
   std::optional<double> fan_percent;
   std::optional<Bytes> memory_used;
+  std::optional<Bytes> resident_peak = {};   ///< of the workload, in memory of the host
   std::optional<double> power_capped_share;  ///< of the window, 0..1: the cap was binding
   std::optional<double> throttled_share;     ///< of the window: heat, brake, board limit
 };

@@ -18,7 +18,8 @@ bool Measurement::counts() const {
 }
 
 bool Measurement::settled() const {
-  return counts() || std::any_of(notes.begin(), notes.end(), [](WindowNote note) {
+  return counts() || numerical_state == NumericalState::dead ||
+         std::any_of(notes.begin(), notes.end(), [](WindowNote note) {
            return note == WindowNote::rejected_too_often || note == WindowNote::does_not_fit;
          });
 }

@@ -113,7 +113,9 @@ Result<Measurement> Meter::measure(const Setting& setting, std::optional<Watts> 
   measured->work.items_per_step = workload_->info().items_per_step;
   measured->energy.relative_error =
       measured->energy.value ? device_->info().energy_error : std::nullopt;
+  measured->conditions.resident_peak = workload_->work_done().resident_peak;
   measured->numerical_state = workload_->numerical_state();
+  measured->predicted = workload_->predict(setting);
   if (device_->info().shared) {
     std::erase(measured->notes, WindowNote::foreign_process);
     measured->notes.push_back(WindowNote::shared_card);

@@ -42,6 +42,8 @@ Json to_json(const Work& work) {
                {"unit", work.unit}};
   put(json, "step_low_s", work.step_time_low);
   put(json, "step_high_s", work.step_time_high);
+  put(json, "step_p05_s", work.step_time_p05);
+  put(json, "step_p95_s", work.step_time_p95);
   return json;
 }
 
@@ -63,8 +65,18 @@ Json to_json(const Conditions& conditions) {
   put(json, "temperature_end_c", conditions.temperature_end);
   put(json, "fan_percent", conditions.fan_percent);
   put(json, "memory_used_b", conditions.memory_used);
+  put(json, "resident_peak_b", conditions.resident_peak);
   put(json, "power_capped_share", conditions.power_capped_share);
   put(json, "throttled_share", conditions.throttled_share);
+  return json;
+}
+
+Json to_json(const Prediction& predicted) {
+  Json json = Json::object();
+  put(json, "memory_b", predicted.memory);
+  put(json, "step_s", predicted.step_time);
+  put(json, "flops", predicted.flops);
+  json["emulated"] = predicted.emulated;
   return json;
 }
 
@@ -120,6 +132,15 @@ class Fields {
     if (const auto value = number(key, false, at_least)) {
       into = Quantity<Unit>(*value);
     }
+  }
+
+  bool flag(const char* key) {
+    const Json* found = find(key, true);
+    if (found == nullptr || !found->is_boolean()) {
+      fail(key, "is neither true nor false");
+      return false;
+    }
+    return found->get<bool>();
   }
 
   std::string word(const char* key, bool required) {
@@ -213,6 +234,8 @@ Work read_work(Fields& outer) {
   work.unit = fields.word("unit", true);
   fields.take("step_low_s", work.step_time_low, 0);
   fields.take("step_high_s", work.step_time_high, 0);
+  fields.take("step_p05_s", work.step_time_p05, 0);
+  fields.take("step_p95_s", work.step_time_p95, 0);
   outer.adopt(fields);
   return work;
 }
@@ -244,11 +267,26 @@ Conditions read_conditions(Fields& outer) {
   fields.take("temperature_start_c", conditions.temperature_start, kAbsoluteZero);
   fields.take("temperature_end_c", conditions.temperature_end, kAbsoluteZero);
   fields.take("memory_used_b", conditions.memory_used, 0);
+  fields.take("resident_peak_b", conditions.resident_peak, 0);
   conditions.fan_percent = fields.number("fan_percent", false, 0);
   conditions.power_capped_share = fields.number("power_capped_share", false, 0);
   conditions.throttled_share = fields.number("throttled_share", false, 0);
   outer.adopt(fields);
   return conditions;
+}
+
+std::optional<Prediction> read_prediction(Fields& outer) {
+  if (outer.find("predicted", false) == nullptr) {
+    return std::nullopt;
+  }
+  Fields fields = outer.inside("predicted", false);
+  Prediction predicted;
+  fields.take("memory_b", predicted.memory, 0);
+  fields.take("step_s", predicted.step_time, 0);
+  predicted.flops = fields.number("flops", false, 0);
+  predicted.emulated = fields.flag("emulated");
+  outer.adopt(fields);
+  return predicted;
 }
 
 Notes read_notes(Fields& fields) {
@@ -431,6 +469,9 @@ std::string measurement_line(const Measurement& measurement) {
   for (const WindowNote note : measurement.notes) {
     json["notes"].push_back(word(note));
   }
+  if (measurement.predicted) {
+    json["predicted"] = to_json(*measurement.predicted);
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -476,12 +517,14 @@ Result<Measurement> parse_measurement_line(std::string_view line, const std::str
   measurement.energy = read_energy(fields);
   measurement.conditions = read_conditions(fields);
   measurement.notes = read_notes(fields);
+  measurement.predicted = read_prediction(fields);
   const std::string state = fields.word("numerical_state", true);
   if (const auto known = numerical_state(state)) {
     measurement.numerical_state = *known;
   } else {
-    fields.fail("numerical_state",
-                fmt::format("is {}; needed live, stalled, dead or unknown", shown(state)));
+    fields.fail(
+        "numerical_state",
+        fmt::format("is {}; needed live, skipping, stalled, dead or unknown", shown(state)));
   }
   if (!fields.failed()) {
     check_figures(fields, measurement);

@@ -51,6 +51,15 @@ double median(std::span<const double> values) {
   return middle(sorted(values));
 }
 
+double quantile(std::span<const double> values, double share) {
+  HALFWATT_CHECK(!values.empty(), "quantile of nothing");
+  const std::vector<double> ordered = sorted(values);
+  const double place = share * static_cast<double>(ordered.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, ordered.size() - 1);
+  return std::lerp(ordered[below], ordered[above], place - std::floor(place));
+}
+
 MedianInterval median_interval(std::span<const double> values) {
   HALFWATT_CHECK(!values.empty(), "median of nothing");
   const std::vector<double> ordered = sorted(values);

@@ -16,6 +16,10 @@ struct MedianInterval {
 /// The median of `values` (not empty).
 double median(std::span<const double> values);
 
+/// The value below which `share` (0 to 1) of `values` (not empty) lie, between the two nearest
+/// ones where it falls between them.
+double quantile(std::span<const double> values, double share);
+
 /// The median of `values` (not empty) with its 95 % interval by order statistics: the ranks
 /// whose binomial coverage is at least 95 %. Exact for every continuous distribution and free
 /// of random numbers, so that reading a record twice gives the same bytes; a bootstrap is

@@ -10,6 +10,16 @@ void StepTimes::see(const WorkDone& before, const WorkDone& now, Seconds begun) 
   if (steps <= 0) {
     return;
   }
+  if (const auto known = static_cast<double>(now.ends.size()); known >= steps) {
+    Seconds begin = before.at;
+    for (auto end = now.ends.end() - static_cast<std::ptrdiff_t>(steps); end != now.ends.end();
+         ++end) {
+      strides_.push_back(1);
+      add((*end - begin).value(), 1);
+      begin = *end;
+    }
+    return;
+  }
   strides_.push_back(steps);
   // Of fifty steps that were told at once many may lie before the window, when the card had
   // another limit: that says nothing about this one.
@@ -17,8 +27,20 @@ void StepTimes::see(const WorkDone& before, const WorkDone& now, Seconds begun) 
     coarse_ = true;
     return;
   }
-  times_.push_back((now.at - before.at).value() / steps);
+  add((now.at - before.at).value() / steps, steps);
+}
+
+void StepTimes::add(double time, double steps) {
+  times_.push_back(time);
   told_.push_back(steps);
+}
+
+std::optional<double> StepTimes::quantile(double share) const {
+  const double fewest = 1 / std::min(share, 1 - share);
+  const bool enough = static_cast<double>(times_.size()) >= fewest - 1e-9;
+  const bool single =
+      !coarse_ && std::all_of(told_.begin(), told_.end(), [](double n) { return n == 1; });
+  return enough && single ? std::optional(halfwatt::quantile(times_, share)) : std::nullopt;
 }
 
 std::optional<double> StepTimes::last() const {

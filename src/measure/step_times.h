@@ -28,6 +28,9 @@ class StepTimes {
   std::optional<double> last() const;
   /// The median of a step, with its interval. The speed is known.
   MedianInterval median() const { return median_interval(times_); }
+  /// Below which `share` of the steps lie; nullopt unless every step was seen by itself, and
+  /// enough of them that the share is one step at least.
+  std::optional<double> quantile(double share) const;
   /// Steps from one moment to another in fractions, if each takes `step_time` seconds. A
   /// workload that is silent for longer than it usually is does none meanwhile.
   double steps(const Moment& from, const Moment& to, double step_time) const;
@@ -35,6 +38,7 @@ class StepTimes {
   double variation(Seconds stretch) const;
 
  private:
+  void add(double time, double steps);
   std::vector<double> together(Seconds stretch) const;
 
   std::vector<double> times_;    // s, of a step

@@ -245,6 +245,11 @@ Measurement Window::result() const {
     measured.work.step_time_low = Seconds(*step.low);
     measured.work.step_time_high = Seconds(*step.high);
   }
+  const auto seconds = [](std::optional<double> value) {
+    return value ? std::optional(Seconds(*value)) : std::nullopt;
+  };
+  measured.work.step_time_p05 = seconds(step_times_.quantile(0.05));
+  measured.work.step_time_p95 = seconds(step_times_.quantile(0.95));
   judge(measured.notes, measured.conditions);
   measured.energy = energy(measured.notes);
   return measured;

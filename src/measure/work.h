@@ -19,6 +19,8 @@ struct Work {
   Seconds step_time;  ///< median of the window; its mean where the rules ask for that
   std::optional<Seconds> step_time_low;  ///< 95 % interval of that median
   std::optional<Seconds> step_time_high;
+  std::optional<Seconds> step_time_p05 = {};  ///< of single steps, where they were seen
+  std::optional<Seconds> step_time_p95 = {};
   double items_per_step = 1;
   std::string unit = "step";  ///< of an item: "image", "token"
 

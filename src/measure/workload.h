@@ -7,6 +7,7 @@
 
 #include "base/numerical_state.h"
 #include "base/result.h"
+#include "measure/prediction.h"
 #include "measure/series.h"
 #include "measure/setting.h"
 
@@ -21,6 +22,11 @@ struct WorkDone {
   /// How often something else became what is counted: the steps before and after are different
   /// things.
   std::uint64_t changes = 0;
+  /// When each of the last steps ended, the oldest first, as far as it remembers; empty where
+  /// single steps are not seen.
+  std::vector<Seconds> ends = {};
+  /// Memory of the host that it held at most since it was started; nullopt: unknown.
+  std::optional<Bytes> resident_peak = {};
 };
 
 /// What a workload is called and what one of its steps yields.
@@ -29,12 +35,6 @@ struct WorkloadInfo {
   Labels labels;
   std::string unit = "step";  ///< of an item
   double items_per_step = 1;
-};
-
-/// What a setting would cost, known before anything runs.
-struct Prediction {
-  Bytes memory;
-  Seconds step_time;
 };
 
 /// Something that does steps and can be measured; a program, a recording or our own engine.

@@ -27,6 +27,8 @@ class GridSearch final : public Search {
   int expected_windows() const override;
   /// How often the workload is started.
   std::size_t combinations() const { return combinations_.size(); }
+  /// The combinations themselves, in order.
+  const std::vector<Setting>& settings() const { return combinations_; }
 
  private:
   std::optional<Setting> next_of(const Setting& combination,

@@ -79,6 +79,12 @@ std::optional<Setting> ListSearch::next(std::span<const Measurement> measured) c
   return std::nullopt;
 }
 
+std::optional<Setting> RepeatedSearch::next(std::span<const Measurement> measured) const {
+  const auto settled = std::count_if(measured.begin(), measured.end(),
+                                     [](const Measurement& each) { return each.settled(); });
+  return settled < repeats_ ? std::optional(Setting{}) : std::nullopt;
+}
+
 ReferencedSearch::ReferencedSearch(Knob knob, double reference, std::unique_ptr<Search> inner)
     : knob_(std::move(knob)), reference_(reference), inner_(std::move(inner)) {}
 

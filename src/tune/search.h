@@ -45,6 +45,18 @@ class ListSearch final : public Search {
   std::vector<double> order_;
 };
 
+/// The same setting so many times, whatever it is: what GridSearch puts its axes around where
+/// no limit is searched.
+class RepeatedSearch final : public Search {
+ public:
+  explicit RepeatedSearch(int repeats) : repeats_(repeats) {}
+  std::optional<Setting> next(std::span<const Measurement> measured) const override;
+  int expected_windows() const override { return repeats_; }
+
+ private:
+  int repeats_;
+};
+
 /// Measures the reference value first, as every fifth window, and last; leaves the rest to
 /// another search.
 class ReferencedSearch final : public Search {

@@ -25,6 +25,14 @@ TEST(Measurement, does_not_count_where_the_network_is_dead_or_stalled) {
   EXPECT_FALSE(measured.counts());
 }
 
+TEST(Measurement, is_settled_by_a_dead_network_which_stays_dead) {
+  Measurement measured;
+  measured.notes = {WindowNote::unsteady};
+  EXPECT_FALSE(measured.settled());
+  measured.numerical_state = NumericalState::dead;
+  EXPECT_TRUE(measured.settled());
+}
+
 TEST(Measurement, divides_its_energy_by_the_items_of_fractional_steps) {
   Measurement measured;
   measured.energy = {Joules(1000), EnergyMethod::counter, {}};

@@ -34,6 +34,8 @@ void expect_same(const Work& found, const Work& expected) {
   EXPECT_EQ(found.step_time, expected.step_time);
   EXPECT_EQ(found.step_time_low, expected.step_time_low);
   EXPECT_EQ(found.step_time_high, expected.step_time_high);
+  EXPECT_EQ(found.step_time_p05, expected.step_time_p05);
+  EXPECT_EQ(found.step_time_p95, expected.step_time_p95);
   EXPECT_EQ(found.items_per_step, expected.items_per_step);
   EXPECT_EQ(found.unit, expected.unit);
 }
@@ -47,11 +49,23 @@ void expect_same(const Conditions& found, const Conditions& expected) {
   EXPECT_EQ(found.temperature_end, expected.temperature_end);
   EXPECT_EQ(found.fan_percent, expected.fan_percent);
   EXPECT_EQ(found.memory_used, expected.memory_used);
+  EXPECT_EQ(found.resident_peak, expected.resident_peak);
   EXPECT_EQ(found.power_capped_share, expected.power_capped_share);
   EXPECT_EQ(found.throttled_share, expected.throttled_share);
 }
 
+void expect_same(const Prediction& found, const Prediction& expected) {
+  EXPECT_EQ(found.memory, expected.memory);
+  EXPECT_EQ(found.step_time, expected.step_time);
+  EXPECT_EQ(found.flops, expected.flops);
+  EXPECT_EQ(found.emulated, expected.emulated);
+}
+
 void expect_same(const Measurement& found, const Measurement& expected) {
+  ASSERT_EQ(found.predicted.has_value(), expected.predicted.has_value());
+  if (found.predicted) {
+    expect_same(*found.predicted, *expected.predicted);
+  }
   EXPECT_EQ(found.started, expected.started);
   EXPECT_EQ(found.setting, expected.setting);
   expect_same(found.work, expected.work);
@@ -206,9 +220,10 @@ constexpr Spoilt kSpoiltMeasurements[] = {
      "field notes holds \"tired\", which this version does not know"},
     {"state_missing", "/numerical_state", "", "field numerical_state is missing"},
     {"state_unknown", "/numerical_state", "\"fine\"",
-     "field numerical_state is \"fine\"; needed live, stalled, dead or unknown"},
+     "field numerical_state is \"fine\"; needed live, skipping, stalled, dead or unknown"},
     {"long_text", "/numerical_state", "\"0123456789012345678901234567890123456789\"",
      "field numerical_state is \"012345678901234567890123456789012345678...; needed live, "
+     "skipping, "
      "stalled, dead or unknown"},
 };
 

@@ -45,6 +45,8 @@ Measurement full_measurement() {
                    .step_time = Seconds(kThird),
                    .step_time_low = Seconds(kThird - 1e-9),
                    .step_time_high = Seconds(kThird + 1e-9),
+                   .step_time_p05 = Seconds(kThird - kTenth),
+                   .step_time_p95 = Seconds(kThird + kTenth),
                    .items_per_step = 160 + kTenth,
                    .unit = "image"};
   measured.energy = {Joules(1500 + kThird), EnergyMethod::power_integral, 0.03 + kTenth,
@@ -57,10 +59,15 @@ Measurement full_measurement() {
                          .temperature_end = Celsius(66 + kThird),
                          .fan_percent = 53 + kThird,
                          .memory_used = Bytes(123456789012),
+                         .resident_peak = Bytes(9876543210),
                          .power_capped_share = 0.9 + kTenth * kThird,
                          .throttled_share = kTenth * kTenth};
   measured.numerical_state = NumericalState::live;
   measured.notes = {WindowNote::never_settled, WindowNote::clamped};
+  measured.predicted = {.memory = Bytes(123456789),
+                        .step_time = Seconds(kThird + kTenth),
+                        .flops = 16.94e12 + kThird,
+                        .emulated = true};
   return measured;
 }
 

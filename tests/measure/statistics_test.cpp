@@ -61,6 +61,13 @@ TEST(Median, is_the_middle_value_or_halfway_between_two) {
 
 TEST(Median, of_huge_values_is_finite) { EXPECT_EQ(median(Values{1e308, 1.6e308}), 1.3e308); }
 
+TEST(Quantile, lies_between_the_two_nearest_values) {
+  EXPECT_EQ(quantile(Values{3}, 0.95), 3);
+  EXPECT_EQ(quantile(Values{30, 10, 20}, 0), 10);
+  EXPECT_EQ(quantile(Values{30, 10, 20}, 0.75), 25);
+  EXPECT_EQ(quantile(Values{30, 10, 20}, 1), 30);
+}
+
 TEST(MedianInterval, takes_the_ranks_that_the_binomial_gives) {
   for (std::size_t n = 6; n <= 50; ++n) {
     const MedianInterval interval = median_interval(ranks(n));

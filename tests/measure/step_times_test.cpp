@@ -33,6 +33,28 @@ TEST(StepTimes, are_known_after_a_step) {
   EXPECT_NEAR(*times.last(), 0.2, 1e-9);
 }
 
+TEST(StepTimes, are_those_of_single_steps_where_each_tells_when_it_ended) {
+  StepTimes times;
+  WorkDone now{3, Seconds(1.6)};
+  now.ends = {Seconds(0.9), Seconds(1.1), Seconds(1.2), Seconds(1.6)};
+  times.see({0, Seconds(1)}, now, Seconds(1));
+  EXPECT_NEAR(times.median().median, 0.1, 1e-9);
+  EXPECT_NEAR(*times.last(), 0.4, 1e-9);
+}
+
+TEST(StepTimes, tell_quantiles_only_of_enough_steps_seen_one_by_one) {
+  StepTimes times;
+  for (int step = 0; step < 20; ++step) {
+    EXPECT_EQ(times.quantile(0.05), std::nullopt);
+    const double begin = step * 10.0;
+    times.see({begin, Seconds(begin)}, {begin + 1, Seconds(begin + 1 + step)}, Seconds(0));
+  }
+  EXPECT_NEAR(*times.quantile(0.05), 1.95, 1e-9);
+  EXPECT_NEAR(*times.quantile(0.95), 19.05, 1e-9);
+  times.see({500, Seconds(500)}, {502, Seconds(503)}, Seconds(0));
+  EXPECT_EQ(times.quantile(0.05), std::nullopt) << "two steps were told at once";
+}
+
 TEST(StepTimes, are_known_after_two_whole_reports_of_many_steps) {
   EXPECT_FALSE(seen_from(3, 6, 50).are_known());   // 5 s: began before the window
   EXPECT_FALSE(seen_from(3, 11, 50).are_known());  // 10 s

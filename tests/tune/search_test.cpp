@@ -44,6 +44,17 @@ TEST(ListSearch, goes_on_where_an_earlier_session_stopped) {
   EXPECT_EQ(search.next(measured)->number("power_limit"), 200);
 }
 
+TEST(RepeatedSearch, asks_for_the_same_until_so_many_windows_are_settled) {
+  const RepeatedSearch search(2);
+  std::vector<Measurement> measured(1);
+  EXPECT_EQ(search.next(measured), Setting{});
+  measured[0].notes = {WindowNote::unsteady};
+  measured.emplace_back();
+  EXPECT_EQ(search.next(measured), Setting{});
+  measured.emplace_back();
+  EXPECT_EQ(search.next(measured), std::nullopt);
+}
+
 TEST(ReferencedSearch, measures_the_reference_first_every_fifth_window_and_last) {
   const ReferencedSearch search(
       power_limit_knob(), 480,
