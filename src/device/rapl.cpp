@@ -8,6 +8,8 @@
 #include <fstream>
 #include <utility>
 
+#include "device/cpu_model.h"
+
 namespace halfwatt {
 namespace {
 
@@ -49,17 +51,6 @@ bool is_zone(const std::string& folder) { return folder.starts_with("intel-rapl:
 // Cores and graphics are parts of their package; psys is the whole machine with it.
 bool is_summed(const std::string& name) {
   return name.starts_with("package") || name == "dram";
-}
-
-std::string cpu_model(const std::filesystem::path& root) {
-  std::ifstream in(root / "proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      return line.substr(colon + 2);
-    }
-  }
-  return "CPU";
 }
 
 }  // namespace
