@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/check.h"
@@ -17,7 +18,8 @@ namespace {
 // Devices of one process wait on each other by counting steps.
 class StepCounts final : public Progress {
  public:
-  explicit StepCounts(std::size_t devices) : done_(devices) {}
+  StepCounts(std::size_t devices, const Session::OnStep& on_step)
+      : on_step_(&on_step), done_(devices) {}
 
   void wait_for(const Wait& wait) override {
     std::unique_lock lock(mutex_);
@@ -29,6 +31,9 @@ class StepCounts final : public Progress {
   }
 
   void done(int device, int step) override {
+    if (*on_step_) {
+      (*on_step_)(device, step);
+    }
     if (done_.size() == 1) {
       return;  // nobody waits
     }
@@ -44,6 +49,7 @@ class StepCounts final : public Progress {
   }
 
  private:
+  const Session::OnStep* on_step_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<int> done_;
@@ -51,6 +57,26 @@ class StepCounts final : public Progress {
 };
 
 }  // namespace
+
+Footprint footprint(std::span<const Plan> plans, int device) {
+  Footprint sum;
+  std::set<std::string> seen;
+  for (const Plan& plan : plans) {
+    Plan rest = plan;  // without the states that an earlier plan has
+    std::erase_if(rest.devices[static_cast<std::size_t>(device)].states, [&](int state) {
+      return !seen.insert(plan.graph.states()[static_cast<std::size_t>(state)].name).second;
+    });
+    const Footprint own = footprint(rest, device);
+    sum.parameters += own.parameters;
+    sum.moments += own.moments;
+    sum.accumulators += own.accumulators;
+    sum.others += own.others;
+    sum.inputs += own.inputs;
+    sum.arena = std::max(sum.arena, own.arena);
+    sum.largest_workspace = std::max(sum.largest_workspace, own.largest_workspace);
+  }
+  return sum;
+}
 
 Result<std::unique_ptr<Session>> Session::open(std::vector<Plan> plans,
                                                std::vector<Backend*> backends,
@@ -160,10 +186,10 @@ void Session::note_written(const Program& program) {
   }
 }
 
-Result<void> Session::run(int plan) {
+Result<void> Session::run(int plan, const OnStep& on_step) {
   Program& program = programs_[static_cast<std::size_t>(plan)];
   check_copies(program);
-  StepCounts counts(backends_.size());
+  StepCounts counts(backends_.size(), on_step);
   std::mutex mutex;
   std::optional<Error> first;
   const auto run_device = [&](std::size_t device) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -9,6 +10,10 @@
 #include "engine/exec/states.h"
 
 namespace halfwatt {
+
+/// What a session of `plans` allocates on one device, to the byte: a state once, the inputs of
+/// every plan, and the largest arena.
+Footprint footprint(std::span<const Plan> plans, int device);
 
 /// Plans ready to run on their devices: all of them bind the same states and, one at a time,
 /// the same arenas. After open() nothing more is allocated on a device.
@@ -24,8 +29,10 @@ class Session {
   void bind(int plan, std::string_view input, const TensorView& value);
   /// Whether a plan has that input.
   bool has_input(int plan, std::string_view input) const;
+  /// Called after every step, by the thread of its device.
+  using OnStep = std::function<void(int device, int step)>;
   /// Runs a plan once, on all devices. Errors: a device is lost, with the step's name.
-  Result<void> run(int plan);
+  Result<void> run(int plan, const OnStep& on_step = {});
   /// A result of the last run of that plan.
   Tensor result(int plan, std::string_view name) const;
 

@@ -27,6 +27,9 @@ double flops_per_second(const Target& target, DType dtype) {
 }  // namespace
 
 Seconds predicted_time(const Graph& graph, int node, const Target& target) {
+  if (const auto known = target.time ? target.time(graph, node) : std::nullopt) {
+    return *known;
+  }
   const Cost cost = halfwatt::cost(graph, node);
   const double rate = flops_per_second(target, operands_of(graph, graph.node(node)));
   const Seconds computing(cost.flops > 0 && rate > 0 ? cost.flops / rate : 0);

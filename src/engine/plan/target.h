@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/device_id.h"
@@ -36,10 +37,14 @@ struct Target {
   /// Scratch memory that a node needs while it runs, in bytes.
   std::function<std::size_t(const Graph&, int node)> workspace;
   std::function<Support(const Graph&, int node)> support;
+  /// How long a node takes, where that is known better than by the rates above: it was
+  /// measured.
+  std::function<std::optional<Seconds>(const Graph&, int node)> time;
 };
 
-/// How long a node takes on `target` by its rates: the longer of computing and moving. Nothing
-/// is known of a dtype that the target has no rate for: the slowest one is taken.
+/// How long a node takes on `target`, as it was measured or else by its rates: the longer of
+/// computing and moving. Nothing is known of a dtype that the target has no rate for: the
+/// slowest one is taken.
 Seconds predicted_time(const Graph& graph, int node, const Target& target);
 
 }  // namespace halfwatt

@@ -54,9 +54,39 @@ Tensor labels_of(const ImageSet& set, std::int64_t first, const TensorType& type
 
 }  // namespace
 
+Result<std::vector<Plan>> training_plans(const TrainRecipe& recipe, const Target& target) {
+  const Precision& precision = recipe.precision;
+  const auto forward = [&](ModelMode mode) {
+    return with_precision(vit(recipe.model, recipe.batch, mode, recipe.smoothing), precision,
+                          recipe.overrides);
+  };
+  const auto train = forward(ModelMode::train);
+  const auto evaluate = forward(ModelMode::evaluate);
+  if (!train || !evaluate) {
+    return train ? evaluate.error() : train.error();
+  }
+  const Graph both = with_gradients(*train, precision, recipe.micro_batches);
+  std::vector<Graph> graphs;
+  if (recipe.micro_batches == 1) {
+    graphs = {with_update(both, precision, recipe.optimizer), *evaluate};
+  } else {
+    const Graph micro = with_accumulation(both, precision);
+    graphs = {micro, *evaluate, update_of(micro, precision, recipe.optimizer)};
+  }
+  std::vector<Plan> all;
+  for (const Graph& graph : graphs) {
+    auto plan = lower(graph, {&target, 1});
+    if (!plan) {
+      return plan.error();
+    }
+    all.push_back(std::move(*plan));
+  }
+  return all;
+}
+
 Result<std::unique_ptr<Trainer>> Trainer::open(const TrainRecipe& recipe, Backend& backend) {
   std::unique_ptr<Trainer> trainer(new Trainer(recipe, backend));
-  auto plans = trainer->plans();
+  auto plans = training_plans(recipe, backend.target());
   if (!plans) {
     return plans.error();
   }
@@ -70,36 +100,6 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainRecipe& recipe, Backen
     return done.error();
   }
   return trainer;
-}
-
-Result<std::vector<Plan>> Trainer::plans() const {
-  const Precision& precision = recipe_.precision;
-  const auto forward = [&](ModelMode mode) {
-    return with_precision(vit(recipe_.model, recipe_.batch, mode, recipe_.smoothing), precision,
-                          recipe_.overrides);
-  };
-  const auto train = forward(ModelMode::train);
-  const auto evaluate = forward(ModelMode::evaluate);
-  if (!train || !evaluate) {
-    return train ? evaluate.error() : train.error();
-  }
-  const Graph both = with_gradients(*train, precision, recipe_.micro_batches);
-  std::vector<Graph> graphs;
-  if (recipe_.micro_batches == 1) {
-    graphs = {with_update(both, precision, recipe_.optimizer), *evaluate};
-  } else {
-    const Graph micro = with_accumulation(both, precision);
-    graphs = {micro, *evaluate, update_of(micro, precision, recipe_.optimizer)};
-  }
-  std::vector<Plan> all;
-  for (const Graph& graph : graphs) {
-    auto plan = lower(graph, {&backend_->target(), 1});
-    if (!plan) {
-      return plan.error();
-    }
-    all.push_back(std::move(*plan));
-  }
-  return all;
 }
 
 Result<void> Trainer::initialise() {

@@ -44,6 +44,11 @@ struct Evaluation {
   double loss = 0;  ///< mean
 };
 
+/// The plans that a training of `recipe` on `target` needs: of a step (or a micro-batch), of an
+/// evaluation and, with micro-batches, of the update. Errors: a pattern that matches no layer,
+/// a node that the device refuses.
+Result<std::vector<Plan>> training_plans(const TrainRecipe& recipe, const Target& target);
+
 /// A model in training on one device.
 class Trainer {
  public:
@@ -63,7 +68,6 @@ class Trainer {
 
  private:
   Trainer(const TrainRecipe& recipe, Backend& backend) : recipe_(recipe), backend_(&backend) {}
-  Result<std::vector<Plan>> plans() const;
   Result<void> initialise();
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
   StepReport report(double loss);
