@@ -1,0 +1,11 @@
+#pragma once
+
+#include "workloads/train_task.h"
+
+namespace halfwatt {
+
+/// Forward passes to logits, which are looked at for being finite. `device.backend` outlives
+/// it.
+std::unique_ptr<EngineTask> infer_task(ModelChoice choice, EngineDevice device);
+
+}  // namespace halfwatt
