@@ -2,6 +2,7 @@
 #include <array>
 
 #include "cli/analyze.h"
+#include "cli/bench.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/help.h"
@@ -34,8 +35,8 @@ std::span<const Command> commands() {
   static const std::array table = {study_command(),   analyze_command(), tune_command(),
                                    sweep_command(),   run_command(),     devices_command(),
                                    monitor_command(), limit_command(),   status_command(),
-                                   restore_command(), inspect_command(), step_command(),
-                                   man_command()};
+                                   restore_command(), inspect_command(), bench_command(),
+                                   step_command(),    man_command()};
   return table;
 }
 

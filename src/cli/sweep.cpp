@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <iostream>
 
 #include "cli/command_job.h"
+#include "cli/interruption.h"
 #include "cli/output.h"
+#include "cli/record_file.h"
 #include "cli/simulation.h"
 #include "guard/scoped_limit_guard.h"
-#include "measure/record.h"
 #include "report/progress_line.h"
 #include "tune/grid_search.h"
 #include "tune/limit_search.h"
@@ -20,20 +20,6 @@
 
 namespace halfwatt {
 namespace {
-
-volatile std::sig_atomic_t asked_to_stop = 0;
-
-bool interruption_is_asked() { return asked_to_stop != 0; }
-
-// The first signal ends the sweep in order, the second one the process.
-void handle_interruptions() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { asked_to_stop = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    ::sigaction(signal, &action, nullptr);
-  }
-}
 
 constexpr double kUsualStep = 10;  // W
 
@@ -173,36 +159,6 @@ RecordHeader header_of(Job& job, const Invocation& invocation) {
   header.keep_percent = job.asked.keep_percent;
   header.reference = text(job.asked.reference);
   return header;
-}
-
-/// The record on disk, if one is wanted, and what it held already.
-struct RecordFile {
-  std::optional<RecordWriter> writer;
-  std::vector<Measurement> measured;
-};
-
-Result<RecordFile> open_record(const Invocation& invocation, const RecordHeader& header) {
-  RecordFile file;
-  const auto path = invocation.get("--record");
-  if (!path) {
-    if (invocation.has("--resume")) {
-      return bad_input("--resume needs --record FILE: which record to go on with");
-    }
-    return file;
-  }
-  const bool resume = invocation.has("--resume") && std::filesystem::exists(*path);
-  Record record;
-  Result<RecordWriter> writer = resume ? RecordWriter::resume(*path, header, record)
-                                       : RecordWriter::create(*path, header);
-  if (!writer) {
-    return writer.error();
-  }
-  if (record.dropped_last_line) {
-    remark(fmt::format("{}: the last line was half written; it is measured again", *path));
-  }
-  file.writer.emplace(std::move(*writer));
-  file.measured = std::move(record.measurements);
-  return file;
 }
 
 // A job tells its steps when it prints them, and a GPU works behind its back: single steps look

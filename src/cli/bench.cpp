@@ -1,0 +1,373 @@
+#include "cli/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "base/remark.h"
+#include "cli/bench_table.h"
+#include "cli/interruption.h"
+#include "cli/output.h"
+#include "cli/record_file.h"
+#include "device/cpu_model.h"
+#include "device/devices.h"
+#include "device/rapl.h"
+#include "device/unmetered_cpu.h"
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/backend/cpu/kernels/available_threads.h"
+#include "engine/backend/cpu/product_library.h"
+#include "report/progress_line.h"
+#include "tune/grid_search.h"
+#include "tune/tuner.h"
+#include "workloads/engine_workload.h"
+#include "workloads/infer_task.h"
+#include "workloads/probe_cache.h"
+#include "workloads/probes.h"
+#include "workloads/product_task.h"
+
+namespace halfwatt {
+namespace {
+
+constexpr std::string_view kUsualModel = "vit_tiny_patch16_224";
+constexpr double kUsualSeconds = 5;
+constexpr int kVeryWide = 1000;  // the rows are for looking across
+
+/// What is measured, read from the command line.
+struct Asked {
+  std::optional<ProductShape> product;  ///< absent: a model
+  ModelChoice choice;
+  bool trains = true;
+  std::vector<GridAxis> axes;
+  std::vector<Precision> precisions;
+  int threads = 0;
+  double seconds = kUsualSeconds;
+};
+
+// "fp32,amp-bf16"; the triples of `param=,compute=,output=` have commas of their own.
+std::vector<std::string> split_precisions(std::string_view list) {
+  std::vector<std::string> words;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string word(list.substr(0, comma));
+    list = comma == list.npos ? "" : list.substr(comma + 1);
+    const bool goes_on = word.find('=') != word.npos && !word.starts_with("param=") &&
+                         !words.empty() && words.back().starts_with("param=");
+    if (goes_on) {
+      words.back() += "," + word;
+    } else {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+Result<void> read_precisions(const Invocation& invocation, Asked& asked) {
+  GridAxis axis{model_knobs()[0], {}};
+  for (const std::string& name :
+       split_precisions(invocation.get("--precision").value_or("fp32"))) {
+    auto precision = precision_named(name);
+    if (!precision) {
+      return bad_input(fmt::format("--precision: {}", precision.error().message));
+    }
+    const bool is_new = std::none_of(axis.values.begin(), axis.values.end(),
+                                     [&](const KnobValue& it) { return text(it) == name; });
+    if (is_new) {
+      axis.values.emplace_back(name);
+      asked.precisions.push_back(std::move(*precision));
+    }
+  }
+  if (axis.values.empty()) {
+    return bad_input("--precision: names none; needed a list as in fp32,amp-bf16");
+  }
+  asked.axes.push_back(std::move(axis));
+  return {};
+}
+
+Result<void> read_batches(const Invocation& invocation, Asked& asked) {
+  constexpr double kUsualBatch = 16;
+  constexpr double kMost = 1 << 20;
+  const auto batches = invocation.numbers("--batch", {kUsualBatch});
+  if (!batches) {
+    return batches.error();
+  }
+  GridAxis axis{model_knobs()[1], {}};
+  for (const double batch : *batches) {
+    if (batch != std::floor(batch) || batch < 1 || batch > kMost) {
+      return bad_input(
+          fmt::format("--batch {:g}: needed whole numbers of 1 to {:g}", batch, kMost));
+    }
+    if (std::find(axis.values.begin(), axis.values.end(), KnobValue(batch)) ==
+        axis.values.end()) {
+      axis.values.emplace_back(batch);
+    }
+  }
+  asked.axes.push_back(std::move(axis));
+  return {};
+}
+
+Result<void> read_model(const Invocation& invocation, Asked& asked) {
+  auto model = vit_named(invocation.get("--model").value_or(std::string(kUsualModel)));
+  if (!model) {
+    return bad_input(fmt::format("--model: {}", model.error().message));
+  }
+  constexpr double kMostClasses = 1e6;
+  const auto classes =
+      invocation.whole("--classes", static_cast<double>(model->classes), 1, kMostClasses);
+  if (!classes) {
+    return classes.error();
+  }
+  model->classes = static_cast<std::int64_t>(*classes);
+  asked.choice.model = std::move(*model);
+  const std::string mode = invocation.get("--mode").value_or("train");
+  if (mode != "train" && mode != "infer") {
+    return bad_input(fmt::format("--mode {}: needed train or infer", mode));
+  }
+  asked.trains = mode == "train";
+  return read_batches(invocation, asked);
+}
+
+// `bench op matmul MxKxN`.
+Result<void> read_op(const Invocation& invocation, Asked& asked) {
+  const auto& words = invocation.arguments();
+  if (words.size() != 3 || words[0] != "op" || words[1] != "matmul") {
+    return bad_input(
+        fmt::format("bench {}: needed nothing, or op matmul MxKxN", fmt::join(words, " ")));
+  }
+  for (const char* flag : {"--model", "--mode", "--batch", "--classes"}) {
+    if (invocation.has(flag)) {
+      return bad_input(fmt::format("{} with bench op, which has no model", flag));
+    }
+  }
+  const auto shape = product_shape(words[2]);
+  if (!shape) {
+    return shape.error();
+  }
+  asked.product = *shape;
+  return {};
+}
+
+Result<Asked> read(const Invocation& invocation) {
+  Asked asked;
+  const std::string format = invocation.get("--format").value_or("table");
+  if (format != "table" && format != "csv" && format != "json") {
+    return bad_input(fmt::format("--format {}: needed table, csv or json", format));
+  }
+  if (const auto done = read_precisions(invocation, asked); !done) {
+    return done.error();
+  }
+  const auto subject = invocation.arguments().empty() ? read_model(invocation, asked)
+                                                      : read_op(invocation, asked);
+  if (!subject) {
+    return subject.error();
+  }
+  constexpr double kMostThreads = 4096;
+  const auto threads = invocation.whole("--threads", 0, 1, kMostThreads);
+  constexpr double kMostSeconds = 3600;
+  const auto seconds = invocation.number("--seconds", kUsualSeconds, 0.1, kMostSeconds);
+  if (!threads || !seconds) {
+    return threads ? seconds.error() : threads.error();
+  }
+  asked.threads = *threads > 0 ? static_cast<int>(*threads) : cpu::available_threads();
+  asked.seconds = *seconds;
+  return asked;
+}
+
+// All that the rates depend on.
+std::string machine(int threads) {
+  const auto isa = cpu::chosen_isa(std::getenv("HALFWATT_ISA"));
+  return fmt::format("{} {} {} {} threads", cpu_model(), isa ? cpu::text(*isa) : "unknown",
+                     cpu::product_library_name(), threads);
+}
+
+Result<OpRates> rates_of(const Invocation& invocation, const Asked& asked, Backend& backend) {
+  const std::string called = machine(asked.threads);
+  ProbeCache cache(called, probe_file(called));
+  OpRates all;
+  for (const Precision& precision : asked.precisions) {
+    auto rates = invocation.has("--fresh-probes") ? std::nullopt : cache.find(precision.name);
+    if (!rates) {
+      remark(fmt::format("measuring how fast {} is in {}, for the predicted times", cpu_model(),
+                         precision.name));
+      auto measured = probe(backend, precision);
+      if (!measured) {
+        return measured.error();
+      }
+      cache.put(precision.name, *measured);
+      rates = std::move(*measured);
+    }
+    all.merge(*rates);
+  }
+  return all;
+}
+
+std::unique_ptr<Device> open_meter(const Clock& clock) {
+  const std::filesystem::path root = usual_places().root;
+  auto rapl = RaplCpu::open(clock, root);
+  if (rapl) {
+    return std::move(*rapl);
+  }
+  remark(fmt::format("{}; watts and joules are unknown", rapl.error().message));
+  return std::make_unique<UnmeteredCpu>(root);
+}
+
+// Processors have no heat sink to wait for here, and others use them too: single steps look
+// uneven where their speed over half a second is steady.
+MeterRules rules_of(const Asked& asked) {
+  MeterRules rules;
+  rules.warm_up = {Seconds(1), Seconds(10), Seconds(0.5), 0.05, 0.5};
+  rules.settle = {Seconds(0.5), Seconds(5), Seconds(0.5), 0.05, 0.5};
+  rules.window.min_duration = Seconds(asked.seconds);
+  rules.window.stretch = Seconds(0.5);
+  return rules;
+}
+
+RecordHeader header_of(const Device& device, const Workload& workload, const Asked& asked) {
+  RecordHeader header;
+  header.device_id = device.info().id.text();
+  header.device = device.info().name;
+  header.provenance = Provenance::measured;
+  header.workload = workload.info().name;
+  header.labels = workload.info().labels;
+  header.labels.emplace_back("threads", fmt::format("{}", asked.threads));
+  header.knobs = workload.knobs();
+  return header;
+}
+
+// Every setting is planned before the first one runs, so that a mistake ends no long run.
+Result<void> check_settings(const GridSearch& search, const EngineTask& task) {
+  for (const Setting& setting : search.settings()) {
+    if (const auto predicted = task.predict(setting); !predicted) {
+      return predicted.error();
+    }
+  }
+  return {};
+}
+
+Result<void> measure(const Asked& asked,
+                     const GridSearch& search,
+                     TunerParts parts,
+                     RecordFile& file) {
+  handle_interruptions();
+  const SteadyClock wall;
+  ProgressLine progress(wall, std::cerr, stderr_progress_style());
+  Tuner tuner(std::move(parts), rules_of(asked), interruption_is_asked);
+  return tuner.run(search, file.measured, [&](const Measurement& latest) -> Result<void> {
+    progress.update({static_cast<double>(file.measured.size()),
+                     static_cast<double>(search.expected_windows()), text(latest.setting)});
+    return file.writer ? file.writer->append(latest) : Result<void>();
+  });
+}
+
+Result<void> show_rows(const Invocation& invocation,
+                       const RecordHeader& header,
+                       const std::vector<Measurement>& rows) {
+  const std::string format = invocation.get("--format").value_or("table");
+  if (format == "json") {
+    return print(bench_json(header, rows));
+  }
+  if (format == "csv") {
+    return print(bench_csv(header, rows));
+  }
+  return print(for_stdout(bench_document(header, rows), kVeryWide));
+}
+
+// Nothing that was measured can be used: a script learns it from the exit status.
+Result<void> judge(const RecordHeader& header, const std::vector<Measurement>& rows) {
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.counts(); })) {
+    return {};
+  }
+  const bool dead = std::any_of(rows.begin(), rows.end(), [](const Measurement& row) {
+    return row.numerical_state == NumericalState::dead;
+  });
+  return Error{ErrorKind::workload,
+               fmt::format("{}: no row counts{}", header.workload,
+                           dead ? ": the network is dead (its numbers are not finite)"
+                                : ": their notes say why")};
+}
+
+std::unique_ptr<EngineTask> task_of(const Asked& asked, EngineDevice device) {
+  if (asked.product) {
+    return product_task(*asked.product, std::move(device));
+  }
+  return asked.trains ? train_task(asked.choice, std::move(device))
+                      : infer_task(asked.choice, std::move(device));
+}
+
+Result<void> run(const Invocation& invocation) {
+  const auto asked = read(invocation);
+  if (!asked) {
+    return asked.error();
+  }
+  const auto backend = open_cpu({"cpu", asked->threads});
+  if (!backend) {
+    return backend.error();
+  }
+  const auto rates = rates_of(invocation, *asked, **backend);
+  if (!rates) {
+    return rates.error();
+  }
+  auto task = task_of(*asked, {backend->get(), *rates});
+  const GridSearch search(asked->axes, std::make_unique<RepeatedSearch>(1));
+  if (const auto fine = check_settings(search, *task); !fine) {
+    return fine.error();
+  }
+  SteadyClock clock;
+  const auto device = open_meter(clock);
+  EngineWorkload workload(std::move(task), clock, (*backend)->target().memory);
+  const RecordHeader header = header_of(*device, workload, *asked);
+  auto file = open_record(invocation, header);
+  if (!file) {
+    return file.error();
+  }
+  if (const auto done = measure(*asked, search, {clock, *device, workload}, *file); !done) {
+    return done.error();
+  }
+  const std::vector<Measurement> rows = bench_rows(file->measured);
+  const auto shown = show_rows(invocation, header, rows);
+  return shown ? judge(header, rows) : shown;
+}
+
+}  // namespace
+
+Command bench_command() {
+  Command command;
+  command.name = "bench";
+  command.summary = "measure the engine's own steps";
+  command.arguments = "[op matmul MxKxN]";
+  command.description =
+      "Measures training steps or forward passes of a model on this machine's processors, on "
+      "random data, for every precision and batch of the lists; or one product of matrices. A "
+      "row has step time (median, 5 and 95 %, 95 % interval of the median), speed, watts and "
+      "joules where the machine has a meter, bytes of the plan and of the process, FLOPs, the "
+      "time that the plan predicts from rates measured once on this machine, and whether the "
+      "numbers are live. A dead network has no figures. Fewer than 20 steps are no window, "
+      "however long they take.";
+  command.options = {
+      {"--model", "NAME", "timm's name of a ViT; default vit_tiny_patch16_224"},
+      {"--mode", "MODE", "train (the default) or infer"},
+      {"--precision", "LIST", "modes, as in fp32,amp-bf16; default fp32"},
+      {"--batch", "LIST", "images at once, as in 16,32; default 16"},
+      {"--classes", "N", "of the model's head; default 1000"},
+      {"--threads", "N", "default: as many as the machine lets this process use"},
+      {"--seconds", "S", "least time of a row; default 5"},
+      {"--fresh-probes", "", "measure the rates again that predicted times come from"},
+      {"--record", "FILE.jsonl", "write every window here as it ends (docs/record.md)"},
+      {"--resume", "", "go on with the record if it exists"},
+      {"--format", "FORMAT", "table (the default), csv or json"},
+  };
+  command.examples = {
+      {"halfwatt bench --mode infer --precision fp32,amp-bf16 --batch 8,32",
+       "is bf16 worth it here, and at which batch?"},
+      {"halfwatt bench op matmul 3152x192x768 --precision fp32,bf16 --format csv",
+       "one product of vit_tiny, for a spreadsheet"},
+  };
+  command.run = run;
+  return command;
+}
+
+}  // namespace halfwatt
