@@ -24,9 +24,19 @@ Result<Types> outputs(const Node&, Inputs inputs) {
 }
 
 // inputs: dy, x, gamma, mean, rstd. Outputs: dx, dgamma, dbeta.
-Result<Types> gradient_outputs(const Node&, Inputs inputs) {
+Result<Types> gradient_outputs(const Node& node, Inputs inputs) {
   if (!(inputs[0] == inputs[1])) {
     return differ("the input and the gradient of the output", inputs[1], inputs[0]);
+  }
+  const std::array<TensorType, 3> x = {inputs[1], inputs[2], inputs[2]};
+  const auto forward = outputs(node, x);
+  if (!forward) {
+    return forward.error();
+  }
+  const TensorType& row = (*forward)[1];
+  if (!(inputs[3] == row && inputs[4] == row)) {
+    return bad_input(fmt::format("statistics of {} and {}, needs {}", text(inputs[3]),
+                                 text(inputs[4]), text(row)));
   }
   return Types{inputs[1], inputs[2], inputs[2]};
 }
