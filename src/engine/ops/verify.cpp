@@ -198,7 +198,7 @@ Result<void> verify(const Graph& graph) {
       return at_node(graph, id, legal.error());
     }
   }
-  if (const Verdict legal = results_exist(graph); !legal) {
+  if (Verdict legal = results_exist(graph); !legal) {
     return legal;
   }
   return states.results_last(graph);

@@ -75,8 +75,10 @@ TEST(Text, shows_phases_devices_layers_and_the_output_that_is_meant) {
 }
 
 TEST(Text, of_every_role_and_phase_is_a_word_of_its_own) {
+  constexpr int kRoles = static_cast<int>(StateRole::average) + 1;
   std::vector<std::string_view> words;
-  for (int role = 0; role <= static_cast<int>(StateRole::average); ++role) {
+  words.reserve(kRoles);
+  for (int role = 0; role < kRoles; ++role) {
     words.push_back(text(static_cast<StateRole>(role)));
   }
   std::sort(words.begin(), words.end());

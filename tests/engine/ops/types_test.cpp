@@ -166,6 +166,7 @@ TEST(Types, of_outputs_follow_from_those_of_inputs_for_every_op) {
 
 TEST(Types, are_named_once_each) {
   std::vector<std::string_view> names;
+  names.reserve(kOps);
   for (int op = 0; op < kOps; ++op) {
     names.push_back(name_of(static_cast<Op>(op)));
   }

@@ -65,7 +65,7 @@ class Shadow {
     for (std::vector<int> ready = able(); !ready.empty(); ready = able()) {
       const auto device = static_cast<std::size_t>(ready[next(ready)]);
       const Step& step = plan_->devices[device].steps[done_[device]];
-      if (const Fault fault = take(step, static_cast<int>(device))) {
+      if (Fault fault = take(step, static_cast<int>(device))) {
         const Node& node = graph_->node(step.node);
         return fmt::format("%{} {}: {}", step.node, name_of(node.op), *fault);
       }
@@ -76,7 +76,7 @@ class Shadow {
         return fmt::format("device {} waits for ever", device);
       }
     }
-    if (const Fault fault = check_results()) {
+    if (Fault fault = check_results()) {
       return fault;
     }
     return check_states();
@@ -162,10 +162,10 @@ class Shadow {
         return "an input of another type";
       }
       const int owner = graph_->node(input.node).device;
-      if (const Fault fault = find(step.inputs[at], owner, from[at])) {
+      if (Fault fault = find(step.inputs[at], owner, from[at])) {
         return fault;
       }
-      if (const Fault fault = holds(from[at].bytes(), input)) {
+      if (Fault fault = holds(from[at].bytes(), input)) {
         return fmt::format("input {}: {}", at, *fault);
       }
     }
@@ -179,7 +179,7 @@ class Shadow {
       if (node.op != Op::write && !(step.outputs[at].type == node.outputs[at])) {
         return "an output of another type";
       }
-      if (const Fault fault = find(step.outputs[at], device, to[at])) {
+      if (Fault fault = find(step.outputs[at], device, to[at])) {
         return fault;
       }
     }
@@ -187,10 +187,10 @@ class Shadow {
     if (step.workspace.type.dtype != DType::u8) {
       return "a workspace that is not of bytes";
     }
-    if (const Fault fault = find(step.workspace, device, scratch)) {
+    if (Fault fault = find(step.workspace, device, scratch)) {
       return fault;
     }
-    if (const Fault fault = check_overlaps(step, from, to, scratch)) {
+    if (Fault fault = check_overlaps(step, from, to, scratch)) {
       return fault;
     }
     std::ranges::fill(scratch.bytes(), Byte{});
@@ -255,7 +255,7 @@ class Shadow {
         }
       }
       if (value) {
-        if (const Fault fault = holds(states_[at], *value)) {
+        if (Fault fault = holds(states_[at], *value)) {
           return fmt::format("state {}: {}", state.name, *fault);
         }
       }
