@@ -163,7 +163,7 @@ class BrokenPlan : public testing::Test {
  protected:
   // y = gelu(x), z = x + y, s = s + z; result z.
   BrokenPlan() {
-    Builder build(graph_);
+    Builder build(graph);
     const TensorType type{DType::f32, Shape{32}};
     const Value x = build.input("x", type);
     const Value y = build.add(Op::gelu, {x});
@@ -171,24 +171,24 @@ class BrokenPlan : public testing::Test {
     const Value z = build.add(Op::add, {w, y});
     const Value s = build.read({"s", StateRole::statistics, type, {}, 0});
     build.write("s", build.add(Op::add, {s, z}));
-    graph_.set_result("z", z);
-    plan_ = planned(graph_);
+    graph.set_result("z", z);
+    plan = planned(graph);
   }
 
-  std::vector<Step>& steps() { return plan_.devices[0].steps; }
+  std::vector<Step>& steps() { return plan.devices[0].steps; }
   void expect_fault(const std::string& part) {
-    const auto fault = first_fault(plan_);
+    const auto fault = first_fault(plan);
     ASSERT_TRUE(fault) << part;
     EXPECT_NE(fault->find(part), std::string::npos) << *fault;
   }
 
-  Graph graph_;
-  Plan plan_;
+  Graph graph;
+  Plan plan;
 };
 
 TEST_F(BrokenPlan, is_no_broken_one_to_begin_with) {
   ASSERT_EQ(steps().size(), 4U);
-  EXPECT_EQ(first_fault(plan_), std::nullopt);
+  EXPECT_EQ(first_fault(plan), std::nullopt);
 }
 
 TEST_F(BrokenPlan, writes_a_value_over_one_that_is_needed) {
@@ -209,7 +209,7 @@ TEST_F(BrokenPlan, has_a_workspace_on_its_input) {
 }
 
 TEST_F(BrokenPlan, has_a_place_beyond_the_end_of_the_arena) {
-  plan_.devices[0].arena = 64;
+  plan.devices[0].arena = 64;
   expect_fault("of 64");
 }
 
@@ -219,7 +219,7 @@ TEST_F(BrokenPlan, leaves_out_a_step) {
 }
 
 TEST_F(BrokenPlan, gives_a_value_for_another_as_a_result) {
-  plan_.results[0].place = steps()[0].outputs[0];
+  plan.results[0].place = steps()[0].outputs[0];
   expect_fault("where byte 0 of %3.0 is needed");
 }
 
