@@ -23,11 +23,13 @@ class Caster {
          std::span<const PrecisionOverride> overrides)
       : from_(&graph), rewrite_(graph), precision_(&precision), overrides_(overrides) {}
 
+  // Parameters of which only a copy is used are no longer read: whoever only infers need not
+  // have them.
   Graph run() {
     for (int id = 0; id < from_->size(); ++id) {
       node(id);
     }
-    return rewrite_.finish();
+    return without_dead_nodes(rewrite_.finish());
   }
 
  private:
