@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 
 #include "engine/ops/op_def.h"
 #include "engine/ops/verify.h"
 #include "engine/passes/made_up.h"
+#include "engine/passes/meaning.h"
 #include "engine/plan/plan.h"
 
 namespace halfwatt {
@@ -32,41 +32,6 @@ double flops(const Graph& graph) {
     sum += cost(graph, id).flops;
   }
   return sum;
-}
-
-// What a node computes, whichever numbers the nodes before it have: two values with one text
-// are equal to the bit.
-std::string meaning(const Graph& graph, Value value, std::map<int, std::size_t>& known) {
-  const auto hashed = [&](int id) {
-    if (const auto found = known.find(id); found != known.end()) {
-      return found->second;
-    }
-    const Node& node = graph.node(id);
-    std::string all = std::string(name_of(node.op)) + " " + text(node.attributes);
-    for (const Value input : node.inputs) {
-      all += " " + meaning(graph, input, known);
-    }
-    for (const TensorType& output : node.outputs) {
-      all += " " + text(output);
-    }
-    return known[id] = std::hash<std::string>()(all);
-  };
-  return std::to_string(hashed(value.node)) + "." + std::to_string(value.output);
-}
-
-// By result and written state.
-std::map<std::string, std::string> meanings(const Graph& graph) {
-  std::map<int, std::size_t> known;
-  std::map<std::string, std::string> all;
-  for (const GraphResult& result : graph.results()) {
-    all["result " + result.name] = meaning(graph, result.value, known);
-  }
-  for (const Node& node : graph.nodes()) {
-    if (node.op == Op::write) {
-      all["state " + node.attributes.word("state")] = meaning(graph, node.inputs[0], known);
-    }
-  }
-  return all;
 }
 
 TEST(Recompute, is_legal_and_computes_the_same_in_every_mode) {
