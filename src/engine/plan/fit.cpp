@@ -24,11 +24,11 @@ class Search {
   Search(std::optional<std::int64_t> effective, const Excess& excess)
       : effective_(effective), excess_(&excess), batches_(candidates(effective)) {}
 
-  Result<std::optional<Fit>> run(bool recompute) {
+  Result<std::optional<StepCut>> run(bool recompute) {
     // The whole batch at once needs no accumulators: it may fit where half of it does not.
     if (const auto whole = fits(batches_.size() - 1, recompute); !whole || *whole) {
       return whole ? found(batches_.size() - 1, recompute)
-                   : Result<std::optional<Fit>>(whole.error());
+                   : Result<std::optional<StepCut>>(whole.error());
     }
     std::size_t fit = 0;  // how many of the smallest fit
     std::size_t too_large = batches_.size() - 1;
@@ -40,15 +40,15 @@ class Search {
       }
       *does ? fit = middle + 1 : too_large = middle;
     }
-    return fit == 0 ? std::optional<Fit>() : found(fit - 1, recompute);
+    return fit == 0 ? std::optional<StepCut>() : found(fit - 1, recompute);
   }
 
  private:
-  Fit candidate(std::size_t at, bool recompute) const {
+  StepCut candidate(std::size_t at, bool recompute) const {
     return {batches_[at], effective_ ? *effective_ / batches_[at] : 1, recompute};
   }
 
-  std::optional<Fit> found(std::size_t at, bool recompute) const {
+  std::optional<StepCut> found(std::size_t at, bool recompute) const {
     return candidate(at, recompute);
   }
 
@@ -64,8 +64,8 @@ class Search {
 
 }  // namespace
 
-Result<std::optional<Fit>> largest_that_fits(std::optional<std::int64_t> effective,
-                                             const Excess& excess) {
+Result<std::optional<StepCut>> largest_that_fits(std::optional<std::int64_t> effective,
+                                                 const Excess& excess) {
   Search search(effective, excess);
   for (const bool recompute : {false, true}) {
     auto fit = search.run(recompute);
@@ -73,7 +73,7 @@ Result<std::optional<Fit>> largest_that_fits(std::optional<std::int64_t> effecti
       return fit;
     }
   }
-  return std::optional<Fit>();
+  return std::optional<StepCut>();
 }
 
 }  // namespace halfwatt

@@ -13,7 +13,7 @@ class Clockwork {
     prediction_.busy.resize(plan.devices.size());
   }
 
-  Prediction run() {
+  StepTime run() {
     std::vector<std::size_t> next(plan_->devices.size());
     // A wait is for a node before the one that waits: in the order of nodes all are known.
     while (const auto device = earliest(next)) {
@@ -52,7 +52,7 @@ class Clockwork {
   const Plan* plan_;
   std::span<const Target> targets_;
   std::vector<std::vector<Seconds>> done_;  // by device and step: when
-  Prediction prediction_;
+  StepTime prediction_;
 };
 
 }  // namespace
@@ -93,14 +93,14 @@ Footprint footprint(const StepPlan& step, int device) {
   return sum;
 }
 
-std::optional<Prediction> predict(const Plan& plan, std::span<const Target> targets) {
+std::optional<StepTime> predict(const Plan& plan, std::span<const Target> targets) {
   if (!std::all_of(targets.begin(), targets.end(), has_rates)) {
     return std::nullopt;
   }
   return Clockwork(plan, targets).run();
 }
 
-std::optional<Prediction> predict(const StepPlan& step, std::span<const Target> targets) {
+std::optional<StepTime> predict(const StepPlan& step, std::span<const Target> targets) {
   auto sum = predict(step.plan, targets);
   if (!sum) {
     return std::nullopt;

@@ -27,15 +27,15 @@ Result<StepPlan> lower_step(const Graph& graph,
 Footprint footprint(const StepPlan& step, int device);
 
 /// How long something takes, and how long each device works in that time.
-struct Prediction {
+struct StepTime {
   Seconds time;
   std::vector<Seconds> busy = {};
 };
 
 /// The time of a plan by the rates of its devices: each carries out its steps in order, one as
 /// soon as those that it waits for are done. nullopt: a device whose rates are unknown.
-std::optional<Prediction> predict(const Plan& plan, std::span<const Target> targets);
+std::optional<StepTime> predict(const Plan& plan, std::span<const Target> targets);
 /// The same of all micro-batches and the update.
-std::optional<Prediction> predict(const StepPlan& step, std::span<const Target> targets);
+std::optional<StepTime> predict(const StepPlan& step, std::span<const Target> targets);
 
 }  // namespace halfwatt

@@ -81,11 +81,12 @@ Table layer_table(const PlanSummary& summary) {
 }
 
 std::string product_text(const UnalignedProduct& product) {
-  return fmt::format(
-      "{}, {}: {} has rows of no whole 16 bytes; padded it has {:.0f} % more "
-      "FLOPs and takes at most {} less",
-      product.layer, text(product.phase), product.extents, product.padding * 100,
-      time_text(product.gain));
+  const std::string gain = !product.gain ? "an unknown time"
+                           : *product.gain < Seconds(0.5e-6)
+                               ? "nothing"
+                               : fmt::format("{:.0f} us at most", product.gain->value() * 1e6);
+  return fmt::format("{}, {}: {} has rows of no whole 16 bytes; padding them gains {}",
+                     product.layer, text(product.phase), product.extents, gain);
 }
 
 Note split_note(const PlanTitle& title, const PlanSummary& summary) {

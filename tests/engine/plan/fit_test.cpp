@@ -7,13 +7,13 @@ namespace {
 
 // Bytes of a made-up plan: accumulators, and so much for each sample.
 Excess plan(double memory, double accumulators, double sample, double sample_again) {
-  return [=](const Fit& fit) -> Result<double> {
+  return [=](const StepCut& fit) -> Result<double> {
     return (fit.micro_batches > 1 ? accumulators : 0) +
            static_cast<double>(fit.batch) * (fit.recompute ? sample_again : sample) - memory;
   };
 }
 
-std::optional<Fit> largest(std::optional<std::int64_t> effective, const Excess& excess) {
+std::optional<StepCut> largest(std::optional<std::int64_t> effective, const Excess& excess) {
   auto fit = largest_that_fits(effective, excess);
   EXPECT_TRUE(fit);
   return *fit;
@@ -53,7 +53,7 @@ TEST(Fit, says_so_where_nothing_fits) {
 
 TEST(Fit, makes_few_plans) {
   int plans = 0;
-  const Excess excess = [&](const Fit& fit) -> Result<double> {
+  const Excess excess = [&](const StepCut& fit) -> Result<double> {
     ++plans;
     return static_cast<double>(fit.batch) - 1000;
   };
@@ -62,8 +62,8 @@ TEST(Fit, makes_few_plans) {
 }
 
 TEST(Fit, hands_on_what_goes_wrong_with_a_plan) {
-  const auto fit =
-      largest_that_fits(8, [](const Fit&) -> Result<double> { return bad_input("no kernel"); });
+  const auto fit = largest_that_fits(
+      8, [](const StepCut&) -> Result<double> { return bad_input("no kernel"); });
   ASSERT_FALSE(fit);
   EXPECT_EQ(fit.error().message, "no kernel");
 }

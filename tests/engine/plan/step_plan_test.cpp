@@ -26,7 +26,7 @@ Value scale(Builder& build, Value x, int device) {
   return build.add(Op::scale, {x}, {{"factor", 2.0}});
 }
 
-Prediction prediction(const Graph& graph, const std::vector<Target>& targets) {
+StepTime prediction(const Graph& graph, const std::vector<Target>& targets) {
   const auto plan = lower(graph, targets);
   EXPECT_TRUE(plan) << plan.error().message;
   return *predict(*plan, targets);
@@ -40,7 +40,7 @@ TEST(StepPlan, lets_devices_work_at_once_on_what_is_apart) {
     const Value x = build.input("x" + std::to_string(device), kMegabyte);
     graph.set_result("y" + std::to_string(device), scale(build, x, device));
   }
-  const Prediction both = prediction(graph, {slow("a"), slow("b")});
+  const StepTime both = prediction(graph, {slow("a"), slow("b")});
   EXPECT_DOUBLE_EQ(both.time.value(), 2);
   EXPECT_DOUBLE_EQ(both.busy[0].value(), 2);
   EXPECT_DOUBLE_EQ(both.busy[1].value(), 2);
@@ -53,7 +53,7 @@ TEST(StepPlan, lets_a_device_wait_for_what_it_is_given) {
   build.set_device(1);
   const Value there = build.add(Op::transfer, {x}, {{"from", std::int64_t{0}}});
   graph.set_result("y", scale(build, there, 1));
-  const Prediction both = prediction(graph, {slow("a"), slow("b")});
+  const StepTime both = prediction(graph, {slow("a"), slow("b")});
   EXPECT_DOUBLE_EQ(both.time.value(), 2 + 0.5 + 2);
   EXPECT_DOUBLE_EQ(both.busy[0].value(), 2);
   EXPECT_DOUBLE_EQ(both.busy[1].value(), 2.5);
