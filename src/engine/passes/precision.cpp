@@ -12,10 +12,6 @@ constexpr std::string_view kFp8Layers = "blocks.*";
 
 bool is_fp8(DType dtype) { return dtype == DType::e4m3 || dtype == DType::e5m2; }
 
-bool covers(const std::string& pattern, const std::string& layer) {
-  return matches(pattern, layer) || matches(pattern, layer + ".");
-}
-
 class Caster {
  public:
   Caster(const Graph& graph,
