@@ -10,6 +10,7 @@
 #include "engine/ops/op_def.h"
 #include "engine/ops/verify.h"
 #include "engine/passes/autodiff.h"
+#include "engine/passes/fuse.h"
 #include "engine/passes/recompute.h"
 
 namespace halfwatt {
@@ -82,13 +83,19 @@ Result<void> recompute(Work& work) {
   return {};
 }
 
+Result<void> fuse(Work& work) {
+  work.graph = with_fused(work.graph);
+  return {};
+}
+
 // From top to bottom.
 constexpr std::array kPasses = {
     GraphPass{"precision", precision},  //
     GraphPass{"autodiff", autodiff},    //
     GraphPass{"update", update},        //
     GraphPass{"placement", placement},  //
-    GraphPass{"recompute", recompute},
+    GraphPass{"recompute", recompute},  //
+    GraphPass{"fuse", fuse},
 };
 
 Result<void> check_pass(std::string_view flag, std::string_view name) {

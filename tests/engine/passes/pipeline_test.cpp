@@ -63,6 +63,7 @@ TEST(Pipeline, makes_no_gradients_for_inference) {
 
 TEST(Pipeline, recomputes_and_places_to_the_same_bits) {
   Compilation asked = training();
+  asked.skip = {"fuse"};
   const auto plain = meanings(compiled(asked).graph);
   asked.recompute = true;
   asked.place = *placement_rules("blocks.1.*=cpu:1");
@@ -72,7 +73,7 @@ TEST(Pipeline, recomputes_and_places_to_the_same_bits) {
 TEST(Pipeline, skips_and_prints_a_pass_by_its_name) {
   Compilation asked = training();
   asked.recompute = true;
-  asked.skip = {"recompute"};
+  asked.skip = {"recompute", "fuse"};
   asked.print_after = "precision";
   const Compiled without = compiled(asked);
   EXPECT_TRUE(without.passes.back().skipped);
@@ -102,7 +103,7 @@ TEST(Pipeline, names_pass_node_and_rule_of_a_graph_that_is_not_legal) {
   Graph graph = vit(kMicro, 2, ModelMode::train);
   graph.set_result("odd", {graph.size() + 5, 0});
   Compilation asked = training();
-  asked.skip = {"precision", "autodiff", "update", "placement", "recompute"};
+  asked.skip = {"precision", "autodiff", "update", "placement", "recompute", "fuse"};
   const auto refused = compile(graph, asked);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "after pass precision: result odd is no output of a node");
