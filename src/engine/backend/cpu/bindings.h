@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -81,8 +83,12 @@ void with_real(DType dtype, Function&& function) {
   }
 }
 
-/// How often `part` repeats in `whole`, where it is spread along outer extents only; 0 if it is
-/// spread along others.
-Index repeats(const Shape& part, const Shape& whole);
+/// A tensor [outer, inner] that is spread to [outer, times, inner].
+struct Spread {
+  Index outer = 1, times = 1, inner = 1;
+};
+
+/// How `part` is spread to `whole`; nullopt if it is so along extents that do not lie together.
+std::optional<Spread> spread(const Shape& part, const Shape& whole);
 
 }  // namespace halfwatt::cpu

@@ -173,13 +173,16 @@ void run_sum_to(Call& call) {
     using E = decltype(element);
     const Kernels<E>& table = kernels<E>(call.isa());
     SumRows<E> job{};
-    job.rows = repeats(call.output(0).type.shape, call.input(0).type.shape);
-    job.width = call.output(0).type.shape.elements();
+    const Spread from = *spread(call.output(0).type.shape, call.input(0).type.shape);
+    job.rows = from.times;
+    job.width = from.inner;
     job.x = call.as<E>(0);
     job.y = call.to<Real<E>>(0);
     job.workspace = call.scratch(table.sum_rows_bytes(job.rows, job.width));
-    if (!call.is_dry()) {
+    for (Index at = 0; at < from.outer && !call.is_dry(); ++at) {
       table.sum_rows(call.workers(), job);
+      job.x += from.times * from.inner;
+      job.y += from.inner;
     }
     call.finish();
   });
