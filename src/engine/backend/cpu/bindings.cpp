@@ -26,6 +26,18 @@ std::string expand_refuses(const Node& node, std::span<const TensorType> inputs)
   return spread_refuses(inputs[0].shape, node.outputs[0].shape);
 }
 
+// The random key behind the other inputs of an optimizer is for rounding.
+std::string optimizer_refuses(const Node& node, std::span<const TensorType> inputs) {
+  if (inputs.size() < definition(node.op).most_inputs) {
+    return "";
+  }
+  const DType dtype = inputs[0].dtype;
+  if (dtype != DType::f16 && dtype != DType::bf16) {
+    return "stochastic rounding is of f16 and bf16";
+  }
+  return inputs.back() == TensorType{DType::i64, Shape{3}} ? "" : "a random key is i64 3";
+}
+
 constexpr std::array kBindings = {
     Binding{Op::constant, run_constant},
     Binding{Op::write, run_write},
@@ -56,8 +68,8 @@ constexpr std::array kBindings = {
     Binding{Op::check_gradients, run_check_gradients},
     Binding{Op::gradient_factor, run_gradient_factor},
     Binding{Op::learning_rate, run_learning_rate},
-    Binding{Op::adamw, run_adamw},
-    Binding{Op::sgd, run_sgd},
+    Binding{Op::adamw, run_adamw, optimizer_refuses},
+    Binding{Op::sgd, run_sgd, optimizer_refuses},
     Binding{Op::ema, run_ema},
     Binding{Op::advance, run_advance},
     Binding{Op::update_scale, run_update_scale},
@@ -72,6 +84,15 @@ const Binding* binding(Op op) {
     }
   }
   return nullptr;
+}
+
+RandomKey random_key(const Call& call, std::size_t input) {
+  if (call.is_dry()) {
+    return {};
+  }
+  const auto* const words = reinterpret_cast<const std::int64_t*>(call.input(input).data);
+  return {static_cast<std::uint64_t>(words[0]), static_cast<std::uint64_t>(words[1]),
+          static_cast<std::uint64_t>(words[2])};
 }
 
 std::optional<Spread> spread(const Shape& part, const Shape& whole) {

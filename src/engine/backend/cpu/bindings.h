@@ -83,6 +83,16 @@ void with_real(DType dtype, Function&& function) {
   }
 }
 
+/// What random numbers of a step follow from; see KeyedRandom.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint64_t attempt = 0;
+  std::uint64_t first_sample = 0;
+};
+
+/// The key that an input holds; zeros of a dry call.
+RandomKey random_key(const Call& call, std::size_t input);
+
 /// A tensor [outer, inner] that is spread to [outer, times, inner].
 struct Spread {
   Index outer = 1, times = 1, inner = 1;
