@@ -31,6 +31,8 @@ struct OpExample {
   Attributes attributes;
   /// How many terms the longest sum has that the op takes, one after the other.
   double terms = 1;
+  /// How often a number on the way to the last output is stored.
+  double stored_between = 0;
 };
 
 /// An example at least of every op that computes something from numbers; a new op adds a row.
