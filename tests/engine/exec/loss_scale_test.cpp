@@ -113,6 +113,26 @@ TEST(LossScale, moves_as_that_of_torch) {
   }
 }
 
+TEST(LossScale, is_taken_out_of_gradients_as_torch_takes_it_out) {
+  std::ifstream file("tests/golden/engine/scaler.json");
+  int seen = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("\"inverse\": ") == std::string::npos) {
+      continue;
+    }
+    ++seen;
+    Optimizer optimizer;
+    optimizer.kind = Optimizer::Kind::sgd;
+    optimizer.rate = 1;
+    OneUpdate update(optimizer);
+    update.run().load(std::string(kLossScale),
+                      tensor_of({DType::f32, Shape()}, {std::stod(after(line, "scale"))}));
+    update.step("w", 1);
+    EXPECT_EQ(-update.run().state("w")[0], std::stod(after(line, "inverse")));
+  }
+  EXPECT_EQ(seen, 2);
+}
+
 TEST(LossScale, stays_at_its_floor) {
   Optimizer optimizer;
   optimizer.floor_scale = 16384;

@@ -50,9 +50,7 @@ class OneParameter {
     return last;
   }
   CpuRun& run() { return run_; }
-  double unchanged() { return run_.numbers("tally")[1]; }
 
- private:
   static Graph graph(const Case& test) {
     Graph graph;
     Builder build(graph);
@@ -94,6 +92,9 @@ class OneParameter {
     return graph;
   }
 
+  double unchanged() { return run_.numbers("tally")[1]; }
+
+ private:
   Case test_;
   CpuRun run_;
   std::int64_t steps_ = 0;
@@ -221,6 +222,17 @@ TEST(StochasticRounding, is_the_same_for_the_same_key_and_changes_nothing_when_s
   EXPECT_TRUE(same_bits(before, one.run().states().save("p")));
   other.step(1);
   EXPECT_FALSE(same_bits(before, other.run().states().save("p")));
+}
+
+TEST(StochasticRounding, is_refused_where_nothing_is_rounded) {
+  Case test = stepping(DType::f32, 1e-3);
+  test.stochastic = true;
+  auto backend = open_cpu();
+  const auto plan = lower(OneParameter::graph(test), {&(*backend)->target(), 1});
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().message.find("stochastic rounding is of f16 and bf16"),
+            std::string::npos)
+      << plan.error().message;
 }
 
 // What clips: check_gradients and gradient_factor.

@@ -1,4 +1,4 @@
-// What a trainer says of runs that compute nothing, and that those which can live do.
+// What a trainer says of its numbers: runs that compute nothing, and those that can live.
 
 #include <gtest/gtest.h>
 
