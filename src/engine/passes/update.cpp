@@ -65,6 +65,7 @@ class Updater {
   void prepare(const std::vector<Gradient>& gradients) {
     build_.set_name("update");
     std::vector<Value> values;
+    values.reserve(gradients.size());
     for (const Gradient& each : gradients) {
       values.push_back(each.value);
     }

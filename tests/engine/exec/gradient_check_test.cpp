@@ -56,6 +56,7 @@ void expect_gradients(CpuRun& run, const std::vector<std::string>& parameters) {
   run.run();
   const double loss = run.number("loss");
   std::vector<std::vector<double>> gradients;
+  gradients.reserve(parameters.size());
   for (const std::string& name : parameters) {
     gradients.push_back(run.numbers("gradient:" + name));
   }

@@ -94,7 +94,8 @@ TEST(KeyedDrop, has_rates_that_rise_linearly_over_the_blocks) {
   // Two in each block but the first, whose rate is 0: numpy's linspace(0, 0.1, 12).
   ASSERT_EQ(rates.size(), 22U);
   for (std::size_t at = 0; at < rates.size(); ++at) {
-    EXPECT_NEAR(rates[at], 0.1 * static_cast<double>(at / 2 + 1) / 11, 1e-15);
+    const std::size_t block = at / 2 + 1;
+    EXPECT_NEAR(rates[at], 0.1 * static_cast<double>(block) / 11, 1e-15);
   }
 }
 

@@ -64,7 +64,8 @@ std::vector<Trace> traces_of_torch() {
 /// One parameter whose gradient is an accumulator, and so can be set: the update alone.
 class OneUpdate {
  public:
-  explicit OneUpdate(const Optimizer& optimizer, std::vector<std::string> parameters = {"w"})
+  explicit OneUpdate(const Optimizer& optimizer,
+                     const std::vector<std::string>& parameters = {"w"})
       : run_(graph(optimizer, parameters)) {}
 
   void step(const std::string& parameter, double gradient) {
@@ -152,7 +153,8 @@ TEST(LossScale, names_the_first_gradient_that_is_not_finite) {
   update.step("c", NAN);
   EXPECT_EQ(bad(), 2);
   EXPECT_EQ(update.run().number("skipped"), 1);
-  update.run().load(accumulator_name("b"), tensor_of({DType::f32, Shape{2}}, {-INFINITY}));
+  update.run().load(accumulator_name("b"),
+                    tensor_of({DType::f32, Shape{2}}, {-double{INFINITY}}));
   update.step("d", INFINITY);
   EXPECT_EQ(bad(), 1);
 }

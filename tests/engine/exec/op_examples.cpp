@@ -128,17 +128,19 @@ std::vector<OpExample> moves() {
   };
 }
 
+std::vector<OpExample> all_examples() {
+  std::vector<OpExample> all;
+  for (auto&& part : {products(), reductions(), elementwise(), moves()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 const std::vector<OpExample>& op_examples() {
-  static const std::vector<OpExample> kExamples = [] {
-    std::vector<OpExample> all;
-    for (auto&& part : {products(), reductions(), elementwise(), moves()}) {
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  }();
-  return kExamples;
+  static const std::vector<OpExample> examples = all_examples();
+  return examples;
 }
 
 std::vector<double> example_values(const ExampleInput& input, std::uint64_t seed) {

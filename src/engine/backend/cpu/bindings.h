@@ -65,6 +65,7 @@ void run_update_scale(Call& call);
 /// f64, Bf16 of bf16, else float, into which and out of which everything narrower is converted.
 template <class Function>
 void with_element(DType dtype, Function&& function) {
+  // NOLINTNEXTLINE(bugprone-branch-clone): not instantiated, the calls look alike
   if (dtype == DType::f64) {
     function(double());
   } else if (dtype == DType::bf16) {
@@ -77,6 +78,7 @@ void with_element(DType dtype, Function&& function) {
 /// The same with double of f64 and float of everything else.
 template <class Function>
 void with_real(DType dtype, Function&& function) {
+  // NOLINTNEXTLINE(bugprone-branch-clone): as above
   if (dtype == DType::f64) {
     function(double());
   } else {
