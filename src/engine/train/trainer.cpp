@@ -110,7 +110,23 @@ Result<void> Trainer::initialise() {
       return done.error();
     }
   }
+  // An average of one value is that value, not a part of it.
+  for (const std::string& name : states_.names()) {
+    const StateSpec& state = states_.spec(name);
+    if (state.role != StateRole::average) {
+      continue;
+    }
+    if (const auto done = states_.load(name, states_.save(state.of).view()); !done) {
+      return done.error();
+    }
+  }
   return {};
+}
+
+void Trainer::bind_key(int plan, std::int64_t first_sample) {
+  const std::vector<std::int64_t> key = {static_cast<std::int64_t>(recipe_.seed), attempt_,
+                                         first_sample};
+  session_->bind(plan, kRandom, Tensor::of<std::int64_t>(DType::i64, Shape{3}, key).view());
 }
 
 void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid) {
@@ -124,10 +140,7 @@ void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::in
       session_->bind(plan, input.name,
                      Tensor::of<std::int64_t>(DType::i64, Shape(), count).view());
     } else {
-      const std::vector<std::int64_t> key = {static_cast<std::int64_t>(recipe_.seed), attempt_,
-                                             first};
-      session_->bind(plan, input.name,
-                     Tensor::of<std::int64_t>(DType::i64, Shape{3}, key).view());
+      bind_key(plan, first);
     }
   }
 }
@@ -148,6 +161,9 @@ Result<StepReport> Trainer::step(const ImageSet& images) {
     loss += number(kTrain, "loss") / recipe_.micro_batches;
   }
   if (recipe_.micro_batches > 1) {
+    if (session_->has_input(kUpdate, kRandom)) {
+      bind_key(kUpdate, 0);
+    }
     if (const auto ran = session_->run(kUpdate); !ran) {
       return ran.error();
     }

@@ -66,6 +66,7 @@ class Trainer {
   Result<std::vector<Plan>> plans() const;
   Result<void> initialise();
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
+  void bind_key(int plan, std::int64_t first_sample);
   StepReport report(double loss);
   double number(int plan, std::string_view result) const;
   int update_plan() const { return recipe_.micro_batches > 1 ? kUpdate : kTrain; }
