@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/help.h"
+#include "cli/infer.h"
 #include "cli/inspect.h"
 #include "cli/limit.h"
 #include "cli/monitor.h"
@@ -34,10 +35,9 @@ Command man_command() {
 std::span<const Command> commands() {
   static const std::array table = {study_command(),   analyze_command(), tune_command(),
                                    sweep_command(),   run_command(),     plan_command(),
-                                   inspect_command(), devices_command(), monitor_command(),
-                                   limit_command(),   status_command(),  restore_command(),
-                                   step_command(),
-                                   man_command()};
+                                   infer_command(),   inspect_command(), devices_command(),
+                                   monitor_command(), limit_command(),   status_command(),
+                                   restore_command(), step_command(),    man_command()};
   return table;
 }
 
