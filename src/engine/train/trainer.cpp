@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "engine/models/initial.h"
-#include "engine/passes/autodiff.h"
+#include "engine/passes/pipeline.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt {
@@ -73,23 +73,22 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainRecipe& recipe, Backen
 }
 
 Result<std::vector<Plan>> Trainer::plans() const {
-  const Precision& precision = recipe_.precision;
-  const auto forward = [&](ModelMode mode) {
-    return with_precision(vit(recipe_.model, recipe_.batch, mode, recipe_.smoothing), precision,
-                          recipe_.overrides);
+  Compilation asked{recipe_.precision, recipe_.overrides, recipe_.optimizer};
+  asked.micro_batches = recipe_.micro_batches;
+  asked.recompute = recipe_.recompute;
+  asked.targets = {backend_->target()};
+  const auto model = [&](ModelMode mode) {
+    return vit(recipe_.model, recipe_.batch, mode, recipe_.smoothing);
   };
-  const auto train = forward(ModelMode::train);
-  const auto evaluate = forward(ModelMode::evaluate);
+  auto train = compile(model(ModelMode::train), asked);
+  asked.optimizer.reset();
+  auto evaluate = compile(model(ModelMode::evaluate), asked);
   if (!train || !evaluate) {
     return train ? evaluate.error() : train.error();
   }
-  const Graph both = with_gradients(*train, precision, recipe_.micro_batches);
-  std::vector<Graph> graphs;
-  if (recipe_.micro_batches == 1) {
-    graphs = {with_update(both, precision, recipe_.optimizer), *evaluate};
-  } else {
-    const Graph micro = with_accumulation(both, precision);
-    graphs = {micro, *evaluate, update_of(micro, precision, recipe_.optimizer)};
+  std::vector<Graph> graphs = {std::move(train->graph), std::move(evaluate->graph)};
+  if (train->update) {
+    graphs.push_back(std::move(*train->update));
   }
   std::vector<Plan> all;
   for (const Graph& graph : graphs) {

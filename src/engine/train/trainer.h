@@ -22,6 +22,7 @@ struct TrainRecipe {
   Optimizer optimizer;
   std::int64_t batch = 32;  ///< images at once
   int micro_batches = 1;    ///< of that many, which make a step
+  bool recompute = false;   ///< of blocks, for less memory
   double smoothing = 0;     ///< of labels
   std::uint64_t seed = 1;
 };
