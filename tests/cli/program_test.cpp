@@ -221,7 +221,7 @@ TEST(Program, plays_back_a_users_own_file) {
 TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
   const Outcome help = run_program("--help");
   const Outcome man = run_program("man");
-  for (const char* command : {"study", "analyze", "tune", "sweep", "inspect", "man"}) {
+  for (const char* command : {"study", "analyze", "tune", "sweep", "plan", "inspect", "man"}) {
     EXPECT_NE(help.out.find(std::string("\n  ") + command + " "), std::string::npos);
     EXPECT_NE(man.out.find(std::string(".SS ") + command + "\n"), std::string::npos);
     const Outcome one = run_program(std::string(command) + " --help");
@@ -232,7 +232,7 @@ TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
 
 TEST(Program, keeps_help_within_eighty_columns) {
   for (const char* command :
-       {"", "study ", "analyze ", "tune ", "sweep ", "inspect ", "man "}) {
+       {"", "study ", "analyze ", "tune ", "sweep ", "plan ", "infer ", "inspect ", "man "}) {
     std::istringstream lines(run_program(std::string(command) + "--help").out);
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 80U) << line;
@@ -302,7 +302,7 @@ constexpr Bad kBad[] = {
      "no safetensors file"},
     {"infer --model vit_micro_patch4_16 --input synthetic:1 --weights /nonexistent", 2,
      "cannot read /nonexistent"},
-    {"infer --model vit_base_patch16_384 --input synthetic:1 --batch 1000000", 2, " fits"},
+    {"infer --model vit_base_patch16_384 --input synthetic:1 --batch 1000000", 2, " would"},
     {"infer --model vit_base_patch16_384 --input synthetic:1000000000", 2, "do not fit"},
     {"infer --model vit_micro_patch4_16 --input synthetic:1 --format text", 2,
      "needed table, csv or json"},

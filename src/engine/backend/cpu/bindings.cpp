@@ -38,6 +38,7 @@ constexpr std::array kBindings = {
     Binding{Op::attention_gradient, run_attention_gradient},
     Binding{Op::layer_norm, run_layer_norm},
     Binding{Op::layer_norm_gradient, run_layer_norm_gradient},
+    Binding{Op::add_layer_norm, run_add_layer_norm},
     Binding{Op::cross_entropy, run_cross_entropy},
     Binding{Op::cross_entropy_gradient, run_cross_entropy_gradient},
     Binding{Op::binary_cross_entropy, run_binary_cross_entropy},

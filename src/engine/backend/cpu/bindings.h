@@ -26,6 +26,7 @@ void run_attention_gradient(Call& call);
 
 void run_layer_norm(Call& call);
 void run_layer_norm_gradient(Call& call);
+void run_add_layer_norm(Call& call);
 void run_cross_entropy(Call& call);
 void run_cross_entropy_gradient(Call& call);
 void run_binary_cross_entropy(Call& call);

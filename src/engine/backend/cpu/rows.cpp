@@ -59,6 +59,32 @@ void run_layer_norm(Call& call) {
   });
 }
 
+void run_add_layer_norm(Call& call) {
+  const DType sum = call.output(0).type.dtype;
+  const bool is_alike = call.input(0).type.dtype == sum && call.input(1).type.dtype == sum &&
+                        call.output(1).type.dtype == sum;
+  with_element(is_alike || sum == DType::f64 ? sum : DType::f32, [&](auto element) {
+    using E = decltype(element);
+    const Shape& shape = call.input(0).type.shape;
+    LayerNormForward<E> job{};
+    job.rows = shape.rows();
+    job.width = shape.last(0);
+    job.x = call.as<E>(0);
+    job.residual = call.as<E>(1);
+    job.gamma = call.as<Real<E>>(2);
+    job.beta = call.as<Real<E>>(3);
+    job.epsilon = static_cast<Real<E>>(call.attributes().number("eps"));
+    job.sum = call.to<E>(0);
+    job.y = call.to<E>(1);
+    job.mean = call.to<Real<E>>(2);
+    job.rstd = call.to<Real<E>>(3);
+    if (!call.is_dry()) {
+      kernels<E>(call.isa()).layer_norm_forward(call.workers(), job);
+    }
+    call.finish();
+  });
+}
+
 void run_layer_norm_gradient(Call& call) {
   with_element(call.input(1).type.dtype, [&](auto element) {
     using E = decltype(element);
@@ -72,6 +98,7 @@ void run_layer_norm_gradient(Call& call) {
     job.gamma = call.as<Real<E>>(2);
     job.mean = call.as<Real<E>>(3);
     job.rstd = call.as<Real<E>>(4);
+    job.residual = call.inputs() == 6 ? call.as<E>(5) : nullptr;
     job.dx = call.to<E>(0);
     job.dgamma = call.to<Real<E>>(1);
     job.dbeta = call.to<Real<E>>(2);
