@@ -147,7 +147,7 @@ Result<Tensor> synthetic(const Request& request, std::string_view count, const T
   const VitConfig& model = request.recipe.model;
   const TensorType type{DType::f32, Shape{static_cast<std::int64_t>(*images), model.channels,
                                           model.image, model.image}};
-  if (static_cast<double>(type.bytes()) > target.memory.value()) {
+  if (static_cast<double>(type.bytes()) > target.memory.value_or(Bytes(1e18)).value()) {
     return bad_input(fmt::format("--input {}: {} bytes do not fit into memory", request.input,
                                  type.bytes()));
   }
@@ -438,10 +438,9 @@ Command infer_command() {
        "also write all logits: a safetensors file with the tensor `logits`"},
   };
   command.examples = {
-      {"halfwatt infer --model vit_tiny_patch16_224 --weights tiny.safetensors --input "
-       "images.safetensors",
+      {"halfwatt infer --model vit_tiny_patch16_224 --weights w.st --input images.st",
        "what is in these images?"},
-      {"halfwatt infer --model vit_micro_patch4_16 --input synthetic:4 --precision bf16",
+      {"halfwatt infer --model vit_micro_patch4_16 --input synthetic:4 --precision fp8",
        "does it run here?"},
   };
   command.run = run;

@@ -302,7 +302,7 @@ constexpr Bad kBad[] = {
      "no safetensors file"},
     {"infer --model vit_micro_patch4_16 --input synthetic:1 --weights /nonexistent", 2,
      "cannot read /nonexistent"},
-    {"infer --model vit_base_patch16_384 --input synthetic:1 --batch 1000000", 2, " fits"},
+    {"infer --model vit_base_patch16_384 --input synthetic:1 --batch 1000000", 2, " would"},
     {"infer --model vit_base_patch16_384 --input synthetic:1000000000", 2, "do not fit"},
     {"infer --model vit_micro_patch4_16 --input synthetic:1 --format text", 2,
      "needed table, csv or json"},

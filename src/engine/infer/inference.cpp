@@ -6,48 +6,39 @@
 #include <cmath>
 #include <utility>
 
-#include "base/check.h"
-#include "base/failure.h"
+#include "engine/passes/pipeline.h"
+#include "engine/plan/fit.h"
+#include "engine/plan/summary_text.h"
 
 namespace halfwatt {
 namespace {
 
-double gib(double bytes) { return bytes / (1024.0 * 1024 * 1024); }
-
 Result<Plan> plan_of(const InferRecipe& recipe, std::int64_t batch, const Target& target) {
-  const auto graph = with_precision(vit(recipe.model, batch, ModelMode::infer),
-                                    recipe.precision, recipe.overrides);
-  return graph ? lower(*graph, {&target, 1}) : graph.error();
+  Compilation asked;
+  asked.precision = recipe.precision;
+  asked.overrides = recipe.overrides;
+  asked.targets = {target};
+  const auto compiled = compile(vit(recipe.model, batch, ModelMode::infer), asked);
+  return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
 }
 
-// A parameter that only its copy is read of is none of the plan's states, but held as well.
-double bytes_held(const Plan& plan) {
-  double sum = static_cast<double>(footprint(plan, 0).total());
-  const std::vector<int>& held = plan.devices[0].states;
-  for (std::size_t at = 0; at < plan.graph.states().size(); ++at) {
-    if (std::find(held.begin(), held.end(), static_cast<int>(at)) == held.end()) {
-      sum += static_cast<double>(aligned(plan.graph.states()[at].type.bytes()));
-    }
-  }
-  return sum;
-}
+double bytes_held(const Plan& plan) { return static_cast<double>(footprint(plan, 0).total()); }
 
 // With what a user can do about it.
-Error too_large(const InferRecipe& recipe, double needed, const Target& target) {
-  std::string way_out = "no batch fits: a smaller --model does";
-  for (std::int64_t batch = recipe.batch / 2; batch > 0; batch /= 2) {
-    const auto smaller = plan_of(recipe, batch, target);
-    if (!smaller) {
-      return smaller.error();
-    }
-    if (bytes_held(*smaller) <= target.memory.value()) {
-      way_out = fmt::format("--batch {} fits", batch);
-      break;
-    }
+Error too_large(const InferRecipe& recipe, const Plan& plan, const Target& target) {
+  const auto fit = largest_that_fits(std::nullopt, [&](const StepCut& cut) -> Result<double> {
+    const auto smaller = plan_of(recipe, cut.batch, target);
+    return smaller ? Result<double>(bytes_held(*smaller) - target.memory->value())
+                   : smaller.error();
+  });
+  if (!fit) {
+    return fit.error();
   }
-  return bad_input(fmt::format("{} with --batch {} needs {:.1f} GiB, {} has {:.1f}: {}",
-                               recipe.model.name, recipe.batch, gib(needed), target.name,
-                               gib(target.memory.value()), way_out));
+  return bad_input(
+      fmt::format("{} with --batch {} does not fit: {} are needed on {}, {} are there; {}",
+                  recipe.model.name, recipe.batch, bytes_text(Bytes(bytes_held(plan))),
+                  target.name, bytes_text(*target.memory),
+                  *fit ? fmt::format("--batch {} would", (*fit)->batch) : "no batch does"));
 }
 
 // `count` whole images from `first` on, the last of all again where there are no more.
@@ -94,19 +85,11 @@ Result<std::unique_ptr<Inference>> Inference::open(const InferRecipe& recipe,
   if (!plan) {
     return plan.error();
   }
-  if (const double needed = bytes_held(*plan); needed > backend.target().memory.value()) {
-    return too_large(recipe, needed, backend.target());
+  const Target& target = backend.target();
+  if (target.memory && bytes_held(*plan) > target.memory->value()) {
+    return too_large(recipe, *plan, target);
   }
   std::unique_ptr<Inference> inference(new Inference(backend));
-  try {
-    for (const StateSpec& state : plan->graph.states()) {
-      if (state.role == StateRole::parameter) {
-        inference->states_.ensure(state, backend);
-      }
-    }
-  } catch (const Failure& failure) {
-    return failure.error();
-  }
   std::vector<Plan> plans;
   plans.push_back(std::move(*plan));
   auto session = Session::open(std::move(plans), {&backend}, inference->states_);

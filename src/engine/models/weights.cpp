@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "base/check.h"
@@ -15,12 +16,38 @@
 namespace halfwatt {
 namespace {
 
-std::vector<std::string> parameters(const States& states) {
-  std::vector<std::string> names = states.names();
-  std::erase_if(names, [&](const std::string& name) {
-    return states.spec(name).role != StateRole::parameter;
-  });
-  return names;
+/// The states in which a parameter is held: itself, or copies of it, or both.
+using Held = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+Held held_in(const States& states) {
+  Held held;
+  for (const std::string& name : states.names()) {
+    const StateSpec& spec = states.spec(name);
+    if (spec.role == StateRole::parameter) {
+      held[name].insert(held[name].begin(), name);
+    } else if (spec.role == StateRole::copy) {
+      held[spec.of].push_back(name);
+    }
+  }
+  return held;
+}
+
+const Shape* shape_of(std::string_view parameter, const Held& held, const States& states) {
+  const auto found = held.find(parameter);
+  return found == held.end() ? nullptr : &states.spec(found->second.front()).type.shape;
+}
+
+// Copies follow their parameter; only where it is not there they are set themselves.
+Result<void> set(const std::vector<std::string>& held,
+                 const TensorView& value,
+                 States& states) {
+  const bool has_parameter = states.spec(held.front()).role == StateRole::parameter;
+  for (std::size_t at = 0; at < (has_parameter ? 1 : held.size()); ++at) {
+    if (const auto loaded = states.load(held[at], value); !loaded) {
+      return loaded;
+    }
+  }
+  return {};
 }
 
 /// Tensors of one kind that are wrong: how many, and the first few.
@@ -47,41 +74,43 @@ class Wrong {
 };
 
 // The flags that a user may have forgotten.
-std::string remedy(const SafetensorsFile& file, const States& states) {
+std::string remedy(const SafetensorsFile& file, const Held& held, const States& states) {
   std::string text;
   const StoredTensor* head = file.find("head.weight");
-  if (head != nullptr && head->type.shape.rank() == 2 && states.has("head.weight") &&
-      head->type.shape[0] != states.spec("head.weight").type.shape[0]) {
+  const Shape* needed = shape_of("head.weight", held, states);
+  if (head != nullptr && head->type.shape.rank() == 2 && needed != nullptr &&
+      head->type.shape[0] != (*needed)[0]) {
     text += fmt::format("; its head has {0} class{1}: --classes {0}", head->type.shape[0],
                         head->type.shape[0] == 1 ? "" : "es");
   }
   const bool pools_mean = file.find("fc_norm.weight") != nullptr;
-  if (pools_mean != states.has("fc_norm.weight") &&
+  if (pools_mean != (held.count("fc_norm.weight") > 0) &&
       (pools_mean || file.find("norm.weight") != nullptr)) {
     text += fmt::format("; its head sees the {0}: --pool {0}", pools_mean ? "mean" : "token");
   }
   return text;
 }
 
-Result<void> check(const SafetensorsFile& file, const std::string& path, const States& states) {
+Result<void> check(const SafetensorsFile& file,
+                   const std::string& path,
+                   const Held& held,
+                   const States& states) {
   Wrong missing("missing");
   Wrong extra("extra");
   Wrong shaped("of another shape");
   Wrong typed("no floats");
-  for (const std::string& name : parameters(states)) {
+  for (const auto& [name, where] : held) {
     if (file.find(name) == nullptr) {
       missing.add(name);
     }
   }
   for (const StoredTensor& each : file.header().tensors) {
-    const bool known =
-        states.has(each.name) && states.spec(each.name).role == StateRole::parameter;
-    if (!known) {
+    const Shape* needed = shape_of(each.name, held, states);
+    if (needed == nullptr) {
       extra.add(quoted_name(each.name));
-    } else if (const Shape& needed = states.spec(each.name).type.shape;
-               !(each.type.shape == needed)) {
+    } else if (!(each.type.shape == *needed)) {
       shaped.add(
-          fmt::format("{} {}, needs {}", each.name, text(each.type.shape), text(needed)));
+          fmt::format("{} {}, needs {}", each.name, text(each.type.shape), text(*needed)));
     } else if (!is_float(each.type.dtype)) {
       typed.add(fmt::format("{} {}", each.name, text(each.type.dtype)));
     }
@@ -90,8 +119,8 @@ Result<void> check(const SafetensorsFile& file, const std::string& path, const S
   if (wrong.empty()) {
     return {};
   }
-  return bad_input(
-      fmt::format("{}: not the weights of this model{}{}", path, wrong, remedy(file, states)));
+  return bad_input(fmt::format("{}: not the weights of this model{}{}", path, wrong,
+                               remedy(file, held, states)));
 }
 
 std::int64_t not_finite(const TensorView& tensor) {
@@ -102,7 +131,6 @@ std::int64_t not_finite(const TensorView& tensor) {
                        [](double value) { return !std::isfinite(value); });
 }
 
-// `to`: the dtypes that the parameter has as a state and in its copies.
 void count(const std::string& name,
            const TensorView& from,
            const std::vector<DType>& to,
@@ -126,13 +154,10 @@ void count(const std::string& name,
   ++report.tensors;
 }
 
-std::vector<DType> dtypes(const std::string& parameter, const States& states) {
-  std::vector<DType> all = {states.spec(parameter).type.dtype};
-  for (const std::string& name : states.names()) {
-    const StateSpec& spec = states.spec(name);
-    if (spec.role == StateRole::copy && spec.of == parameter) {
-      all.push_back(spec.type.dtype);
-    }
+std::vector<DType> dtypes(const std::vector<std::string>& held, const States& states) {
+  std::vector<DType> all;
+  for (const std::string& name : held) {
+    all.push_back(states.spec(name).type.dtype);
   }
   return all;
 }
@@ -144,17 +169,18 @@ Result<WeightsReport> load_weights(const std::filesystem::path& path, States& st
   if (!file) {
     return file.error();
   }
-  if (const auto right = check(*file, shown(path), states); !right) {
+  const Held held = held_in(states);
+  if (const auto right = check(*file, shown(path), held, states); !right) {
     return right.error();
   }
   WeightsReport report;
-  for (const StoredTensor& stored : file->header().tensors) {
-    const auto tensor = file->read(stored);
+  for (const auto& [name, where] : held) {
+    const auto tensor = file->read(*file->find(name));
     if (!tensor) {
       return tensor.error();
     }
-    count(stored.name, tensor->view(), dtypes(stored.name, states), report);
-    if (const auto loaded = states.load(stored.name, tensor->view()); !loaded) {
+    count(name, tensor->view(), dtypes(where, states), report);
+    if (const auto loaded = set(where, tensor->view(), states); !loaded) {
       return loaded.error();
     }
   }
@@ -162,10 +188,11 @@ Result<WeightsReport> load_weights(const std::filesystem::path& path, States& st
 }
 
 Result<void> save_weights(const std::filesystem::path& path, const States& states) {
-  const std::vector<std::string> names = parameters(states);
+  const Held held = held_in(states);
   std::vector<Tensor> tensors;
   std::vector<NamedTensor> named;
-  for (const std::string& name : names) {
+  for (const auto& [name, where] : held) {
+    HALFWATT_CHECK(where.front() == name, "weights are saved where the parameters are held");
     tensors.push_back(states.save(name));
     named.push_back({name, tensors.back().view()});
   }
@@ -173,8 +200,10 @@ Result<void> save_weights(const std::filesystem::path& path, const States& state
 }
 
 void draw_weights(States& states, std::uint64_t seed) {
-  for (const std::string& name : parameters(states)) {
-    const auto done = states.load(name, initial_value(states.spec(name), seed).view());
+  for (const auto& [name, where] : held_in(states)) {
+    StateSpec parameter = states.spec(where.front());
+    parameter.name = name;
+    const auto done = set(where, initial_value(parameter, seed).view(), states);
     HALFWATT_CHECK(done.has_value(), "a parameter takes a tensor of its own shape");
   }
 }

@@ -19,18 +19,20 @@ struct WeightsReport {
   std::string first_overflowed;
 };
 
-/// Fills the parameters of `states` from a safetensors file under timm's names, converted to
-/// their dtypes; copies follow. Errors (bad_input): a malformed file; one with other tensors
-/// than these parameters: one line with those that are missing, extra, of another shape or no
-/// floats, and the flag that mends it where one does. Nothing is loaded then; a file that
-/// becomes unreadable half way leaves its first tensors loaded.
+/// Fills the parameters of `states`, and the copies of them, from a safetensors file under
+/// timm's names, converted to their dtypes; states may hold copies alone, as inference does.
+/// Errors (bad_input): a malformed file; one with other tensors than these parameters: one line
+/// with those that are missing, extra, of another shape or no floats, and the flag that mends
+/// it where one does. Nothing is loaded then; a file that becomes unreadable half way leaves
+/// its first tensors loaded.
 Result<WeightsReport> load_weights(const std::filesystem::path& path, States& states);
 
 /// Writes the parameters of `states` as timm names and shapes them, in their dtypes; one that
-/// several layers use is there once. Errors: as write_safetensors().
+/// several layers use is there once. The states must hold them, not copies alone. Errors: as
+/// write_safetensors().
 Result<void> save_weights(const std::filesystem::path& path, const States& states);
 
-/// Sets the parameters of `states` as initial_value() says.
+/// Sets the parameters of `states`, and the copies of them, as initial_value() says.
 void draw_weights(States& states, std::uint64_t seed);
 
 }  // namespace halfwatt

@@ -7,8 +7,10 @@
 
 #include "base/rng.h"
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/formats/folder.h"
 #include "engine/formats/safetensors.h"
 #include "engine/infer/inference.h"
+#include "engine/models/weights.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt {
@@ -39,6 +41,7 @@ class VitTiny : public testing::Test {
   VitTiny() : file_(*SafetensorsFile::open("tests/golden/engine/vit_tiny_logits.safetensors")) {
     Rng rng(2);
     images_ = drawn(rng, Shape{2, 3, 224, 224}, 1, 0);
+    write_weights();
   }
 
   std::vector<double> golden(std::string_view name) const {
@@ -50,18 +53,7 @@ class VitTiny : public testing::Test {
     const auto backend = *open_cpu();
     InferRecipe recipe{*vit_named("vit_tiny_patch16_224"), *precision_named(mode), {}, 2};
     const auto inference = *Inference::open(recipe, *backend);
-    Rng rng(1);
-    for (const StateSpec& state : vit_parameters(recipe.model)) {
-      const Tensor value =
-          drawn(rng, state.type.shape, 0.05, is_norm_weight(state.name) ? 1 : 0);
-      EXPECT_TRUE(inference->states().load(state.name, value.view()));
-      if (state.name == "cls_token") {
-        EXPECT_EQ(value.as<float>()[0], golden("weights")[0]);
-      }
-      if (state.name == "head.bias") {
-        EXPECT_EQ(value.as<float>().back(), golden("weights")[1]);
-      }
-    }
+    EXPECT_TRUE(load_weights(folder_.path("weights"), inference->states()));
     const auto ours = doubles(*inference->logits(images_.view()));
     const auto theirs = golden("logits");
     EXPECT_EQ(ours.size(), theirs.size());
@@ -74,7 +66,26 @@ class VitTiny : public testing::Test {
     return off / largest;
   }
 
+ private:
+  void write_weights() {
+    const auto parameters = vit_parameters(*vit_named("vit_tiny_patch16_224"));
+    std::vector<Tensor> weights;
+    std::vector<NamedTensor> named;
+    Rng rng(1);
+    for (const StateSpec& each : parameters) {
+      weights.push_back(drawn(rng, each.type.shape, 0.05, is_norm_weight(each.name) ? 1 : 0));
+      named.push_back({each.name, weights.back().view()});
+    }
+    // First and last draws.
+    EXPECT_EQ(weights.front().as<float>().front(), golden("weights")[0]);
+    EXPECT_EQ(weights.back().as<float>().back(), golden("weights")[1]);
+    EXPECT_TRUE(write_safetensors(folder_.path("weights"), named));
+  }
+
   SafetensorsFile file_;
+  Folder folder_;
+
+ protected:
   Tensor images_;
 };
 

@@ -220,5 +220,28 @@ TEST(Weights, that_are_too_large_for_a_copy_alone_are_counted_too) {
   EXPECT_EQ(report->converted, 0);
 }
 
+TEST(Weights, fill_copies_where_the_parameters_are_not_held) {
+  const auto backend = *open_cpu();
+  States states;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    states.ensure({"head.bias@" + std::string(text(dtype)),
+                   StateRole::copy,
+                   {dtype, Shape{2}},
+                   "head.bias",
+                   0},
+                  *backend);
+  }
+  const Folder folder;
+  const Tensor bias = Tensor::of<float>(DType::f32, Shape{2}, std::vector<float>{1.5F, 70000});
+  const NamedTensor named{"head.bias", bias.view()};
+  ASSERT_TRUE(write_safetensors(folder.path("w"), {&named, 1}));
+  const auto report = load_weights(folder.path("w"), states);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->tensors, 1);
+  EXPECT_EQ(report->overflowed, 1) << "in f16 alone";
+  EXPECT_EQ(states.save("head.bias@f16").as<std::uint16_t>()[0], (encode<DType::f16>(1.5)));
+  EXPECT_EQ(states.save("head.bias@bf16").as<std::uint16_t>()[1], (encode<DType::bf16>(7e4)));
+}
+
 }  // namespace
 }  // namespace halfwatt
