@@ -9,6 +9,7 @@
 #include "cli/limit.h"
 #include "cli/monitor.h"
 #include "cli/output.h"
+#include "cli/plan.h"
 #include "cli/restore.h"
 #include "cli/run.h"
 #include "cli/status.h"
@@ -32,9 +33,10 @@ Command man_command() {
 
 std::span<const Command> commands() {
   static const std::array table = {study_command(),   analyze_command(), tune_command(),
-                                   sweep_command(),   run_command(),     devices_command(),
-                                   monitor_command(), limit_command(),   status_command(),
-                                   restore_command(), inspect_command(), step_command(),
+                                   sweep_command(),   run_command(),     plan_command(),
+                                   inspect_command(), devices_command(), monitor_command(),
+                                   limit_command(),   status_command(),  restore_command(),
+                                   step_command(),
                                    man_command()};
   return table;
 }

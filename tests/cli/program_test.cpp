@@ -221,7 +221,7 @@ TEST(Program, plays_back_a_users_own_file) {
 TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
   const Outcome help = run_program("--help");
   const Outcome man = run_program("man");
-  for (const char* command : {"study", "analyze", "tune", "sweep", "inspect", "man"}) {
+  for (const char* command : {"study", "analyze", "tune", "sweep", "plan", "inspect", "man"}) {
     EXPECT_NE(help.out.find(std::string("\n  ") + command + " "), std::string::npos);
     EXPECT_NE(man.out.find(std::string(".SS ") + command + "\n"), std::string::npos);
     const Outcome one = run_program(std::string(command) + " --help");
@@ -231,7 +231,8 @@ TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
 }
 
 TEST(Program, keeps_help_within_eighty_columns) {
-  for (const char* command : {"", "study ", "analyze ", "tune ", "sweep ", "inspect ", "man "}) {
+  for (const char* command :
+       {"", "study ", "analyze ", "tune ", "sweep ", "plan ", "inspect ", "man "}) {
     std::istringstream lines(run_program(std::string(command) + "--help").out);
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 80U) << line;

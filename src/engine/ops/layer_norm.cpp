@@ -25,12 +25,22 @@ Result<Types> outputs(const Node&, Inputs inputs) {
 
 // inputs: dy, x, gamma, mean, rstd and, if fuse put it in, a gradient that is added to dx.
 // Outputs: dx, dgamma, dbeta.
-Result<Types> gradient_outputs(const Node&, Inputs inputs) {
+Result<Types> gradient_outputs(const Node& node, Inputs inputs) {
   if (inputs.size() == 6 && !(inputs[5] == inputs[1])) {
     return differ("the input and the gradient that is added", inputs[1], inputs[5]);
   }
   if (!(inputs[0] == inputs[1])) {
     return differ("the input and the gradient of the output", inputs[1], inputs[0]);
+  }
+  const std::array<TensorType, 3> x = {inputs[1], inputs[2], inputs[2]};
+  const auto forward = outputs(node, x);
+  if (!forward) {
+    return forward.error();
+  }
+  const TensorType& row = (*forward)[1];
+  if (!(inputs[3] == row && inputs[4] == row)) {
+    return bad_input(fmt::format("statistics of {} and {}, needs {}", text(inputs[3]),
+                                 text(inputs[4]), text(row)));
   }
   return Types{inputs[1], inputs[2], inputs[2]};
 }
