@@ -6,10 +6,12 @@
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/help.h"
+#include "cli/infer.h"
 #include "cli/inspect.h"
 #include "cli/limit.h"
 #include "cli/monitor.h"
 #include "cli/output.h"
+#include "cli/plan.h"
 #include "cli/restore.h"
 #include "cli/run.h"
 #include "cli/status.h"
@@ -32,11 +34,11 @@ Command man_command() {
 }  // namespace
 
 std::span<const Command> commands() {
-  static const std::array table = {study_command(),   analyze_command(), tune_command(),
-                                   sweep_command(),   run_command(),     devices_command(),
-                                   monitor_command(), limit_command(),   status_command(),
-                                   restore_command(), inspect_command(), bench_command(),
-                                   step_command(),    man_command()};
+  static const std::array table = {
+      study_command(),   analyze_command(), tune_command(),  sweep_command(),
+      run_command(),     plan_command(),    infer_command(), inspect_command(),
+      devices_command(), monitor_command(), limit_command(), status_command(),
+      restore_command(), bench_command(),   step_command(),  man_command()};
   return table;
 }
 

@@ -8,7 +8,7 @@ namespace halfwatt {
 
 EngineWorkload::EngineWorkload(std::unique_ptr<EngineTask> task,
                                const Clock& clock,
-                               Bytes memory)
+                               std::optional<Bytes> memory)
     : task_(std::move(task)), memory_(memory), info_(task_->info()), loop_(clock) {}
 
 Result<void> EngineWorkload::apply(const Setting& setting) {
@@ -26,7 +26,7 @@ Result<void> EngineWorkload::apply(const Setting& setting) {
   setting_ = setting;
   predicted_ = *predicted;
   info_.items_per_step = task_->items(setting);
-  fits_ = !predicted->memory || *predicted->memory <= memory_;
+  fits_ = !memory_ || !predicted->memory || *predicted->memory <= *memory_;
   if (!fits_) {
     return {};
   }

@@ -12,8 +12,11 @@ namespace halfwatt {
 /// and is not tried.
 class EngineWorkload final : public Workload {
  public:
-  /// `clock` is the machine's, and outlives it. `memory`: that the device has.
-  EngineWorkload(std::unique_ptr<EngineTask> task, const Clock& clock, Bytes memory);
+  /// `clock` is the machine's, and outlives it. `memory`: that the device has; nullopt:
+  /// unknown.
+  EngineWorkload(std::unique_ptr<EngineTask> task,
+                 const Clock& clock,
+                 std::optional<Bytes> memory);
 
   const WorkloadInfo& info() const override { return info_; }
   std::vector<Knob> knobs() const override { return task_->knobs(); }
@@ -31,7 +34,7 @@ class EngineWorkload final : public Workload {
 
  private:
   std::unique_ptr<EngineTask> task_;
-  Bytes memory_;
+  std::optional<Bytes> memory_;
   WorkloadInfo info_;
   std::optional<Setting> setting_;
   std::optional<Prediction> predicted_;  ///< of setting_

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "engine/passes/pipeline.h"
 #include "engine/plan/plan.h"
 #include "workloads/plan_run.h"
 
@@ -57,9 +58,12 @@ class InferTask final : public EngineTask {
     if (!precision) {
       return precision.error();
     }
-    const auto graph =
-        with_precision(vit(choice_.model, batch_of(setting), ModelMode::infer), *precision, {});
-    return graph ? lower(*graph, {&device_.backend->target(), 1}) : graph.error();
+    Compilation asked;
+    asked.precision = *precision;
+    asked.targets = {device_.backend->target()};
+    const auto compiled =
+        compile(vit(choice_.model, batch_of(setting), ModelMode::infer), asked);
+    return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
   }
 
   ModelChoice choice_;

@@ -10,14 +10,6 @@
 namespace halfwatt {
 namespace {
 
-// Of the operands, as they are computed with: fp8 and tf32 are stored as something wider.
-DType dtype_of(const Graph& graph, const Node& node) {
-  if (node.attributes.has("math_a")) {
-    return node.attributes.dtype("math_a");
-  }
-  return node.inputs.empty() ? node.outputs.at(0).dtype : graph.type(node.inputs[0]).dtype;
-}
-
 // Where rows are wide; 0, which is unknown to a Target, where no part is that of a unit.
 double per_second(const OpRate& rate) {
   return rate.of_unit > Seconds(0) ? 1 / rate.of_unit.value() : 0;
@@ -27,7 +19,7 @@ double per_second(const OpRate& rate) {
 
 std::string rate_name(const Graph& graph, int node) {
   const Node& it = graph.node(node);
-  return fmt::format("{} {}", name_of(it.op), text(dtype_of(graph, it)));
+  return fmt::format("{} {}", name_of(it.op), text(operands_of(graph, it)));
 }
 
 NodeWork work_of(const Graph& graph, int node) {

@@ -221,7 +221,7 @@ TEST(Program, plays_back_a_users_own_file) {
 TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
   const Outcome help = run_program("--help");
   const Outcome man = run_program("man");
-  for (const char* command : {"study", "analyze", "tune", "sweep", "inspect", "man"}) {
+  for (const char* command : {"study", "analyze", "tune", "sweep", "plan", "inspect", "man"}) {
     EXPECT_NE(help.out.find(std::string("\n  ") + command + " "), std::string::npos);
     EXPECT_NE(man.out.find(std::string(".SS ") + command + "\n"), std::string::npos);
     const Outcome one = run_program(std::string(command) + " --help");
@@ -231,7 +231,8 @@ TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
 }
 
 TEST(Program, keeps_help_within_eighty_columns) {
-  for (const char* command : {"", "study ", "analyze ", "tune ", "sweep ", "inspect ", "man "}) {
+  for (const char* command :
+       {"", "study ", "analyze ", "tune ", "sweep ", "plan ", "infer ", "inspect ", "man "}) {
     std::istringstream lines(run_program(std::string(command) + "--help").out);
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 80U) << line;
@@ -283,6 +284,28 @@ constexpr Bad kBad[] = {
     {"tune --workload study:train-fp32 --reference max", 2, "known only afterwards"},
     {"tune --workload study:train-fp32 --keep 90,", 2, "--keep: a number is missing"},
     {"tune --workload", 2, "--workload: a value is missing"},
+    {"infer", 2, "infer: --model NAME is missing"},
+    {"infer --model resnet50", 2, "no model resnet50; there are vit_"},
+    {"infer --model vit_micro_patch4_16", 2, "--input is missing: a safetensors file, or syn"},
+    {"infer --model vit_micro_patch4_16 --batch 0", 2, "--batch 0: needed a number from 1"},
+    {"infer --model vit_micro_patch4_16 --classes 0", 2, "--classes 0: needed a number from 1"},
+    {"infer --model vit_micro_patch4_16 --pool max", 2, "--pool max: needed token or mean"},
+    {"infer --model vit_micro_patch4_16 --precision fp4", 2,
+     "no precision fp4; there are fp32"},
+    {"infer --model vit_micro_patch4_16 --override x", 2, "--override x: needs PATTERN=PREC"},
+    {"infer --model vit_micro_patch4_16 --input synthetic:1 --override tail=fp32", 2,
+     "--override tail: no layer is called so"},
+    {"infer --model vit_micro_patch4_16 --input synthetic:0", 2, "synthetic: 0: needed"},
+    {"infer --model vit_micro_patch4_16 --input synthetic:", 2, "a number is missing"},
+    {"infer --model vit_micro_patch4_16 --input /nonexistent", 2, "cannot read /nonexistent"},
+    {"infer --model vit_micro_patch4_16 --input data/rtx3090_vit_b16.csv", 2,
+     "no safetensors file"},
+    {"infer --model vit_micro_patch4_16 --input synthetic:1 --weights /nonexistent", 2,
+     "cannot read /nonexistent"},
+    {"infer --model vit_base_patch16_384 --input synthetic:1 --batch 1000000", 2, " would"},
+    {"infer --model vit_base_patch16_384 --input synthetic:1000000000", 2, "do not fit"},
+    {"infer --model vit_micro_patch4_16 --input synthetic:1 --format text", 2,
+     "needed table, csv or json"},
     {"inspect", 2, "inspect: 0 files given, needed one FILE"},
     {"inspect /nonexistent", 2, "cannot read /nonexistent: No such file"},
     {"inspect data", 2, "data: is a folder; needed a file"},

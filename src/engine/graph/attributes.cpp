@@ -52,10 +52,7 @@ template const std::string& Attributes::get(std::string_view) const;
 template const Shape& Attributes::get(std::string_view) const;
 template const DType& Attributes::get(std::string_view) const;
 
-bool Attributes::flag(std::string_view key) const {
-  const Value* value = find(key);
-  return value && std::get<bool>(*value);
-}
+bool Attributes::flag(std::string_view key) const { return has(key) && get<bool>(key); }
 
 std::string text(const Attributes& attributes) {
   std::string all;

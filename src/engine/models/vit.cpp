@@ -25,6 +25,7 @@ Value embed(const VitConfig& config, Builder& build, Layers& layers, Value image
   const Value patches = build.add(Op::patches, {images}, {{"patch", config.patch}});
   build.set_name("cls_token");
   const Value cls = layers.parameter("cls_token", Shape{1, 1, config.width});
+  build.set_name("pos_embed");
   const Value position = layers.parameter("pos_embed", Shape{1, config.tokens(), config.width});
   build.set_name("patch_embed.proj");
   const Value weight =

@@ -48,6 +48,9 @@ InputGradients scale_gradient(Builder& build, const GradientCall& call) {
 // attribute `shape`, which spread to that of the input: sums over what it was spread along.
 // Sums are wide, and rounded once.
 Result<Types> sum_to_outputs(const Node& node, Inputs inputs) {
+  if (!all_floats(inputs)) {
+    return not_floats(inputs);
+  }
   const Shape& to = node.attributes.shape("shape");
   const auto spread = broadcast(to, inputs[0].shape);
   if (!spread || !(*spread == inputs[0].shape)) {
@@ -79,8 +82,12 @@ InputGradients expand_gradient(Builder& build, const GradientCall& call) {
 Result<Types> mean_outputs(const Node& node, Inputs inputs) {
   const Shape& shape = inputs[0].shape;
   const std::size_t axis = axis_of(node);
+  if (!all_floats(inputs)) {
+    return not_floats(inputs);
+  }
   if (axis >= shape.rank() || shape[axis] == 0) {
-    return bad_input(fmt::format("axis {} of {}", axis, text(inputs[0])));
+    return bad_input(
+        fmt::format("axis {} of {}", node.attributes.integer("axis"), text(inputs[0])));
   }
   std::vector<std::int64_t> left(shape.begin(), shape.end());
   left.erase(left.begin() + static_cast<std::ptrdiff_t>(axis));

@@ -26,9 +26,18 @@ Result<Types> outputs(const Node& node, Inputs inputs) {
 }
 
 // inputs: gradient of the output, qkv, output, logarithms.
-Result<Types> gradient_outputs(const Node&, Inputs inputs) {
+Result<Types> gradient_outputs(const Node& node, Inputs inputs) {
   if (!(inputs[0] == inputs[2])) {
     return differ("the output and its gradient", inputs[2], inputs[0]);
+  }
+  const auto forward = outputs(node, inputs.subspan(1, 1));
+  if (!forward) {
+    return forward.error();
+  }
+  if (!((*forward)[0] == inputs[2] && (*forward)[1] == inputs[3])) {
+    return bad_input(fmt::format("an output and logarithms of {} and {}, needs {} and {}",
+                                 text(inputs[2]), text(inputs[3]), text((*forward)[0]),
+                                 text((*forward)[1])));
   }
   return Types{inputs[1]};
 }

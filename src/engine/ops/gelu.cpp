@@ -12,6 +12,9 @@ Result<Types> outputs(const Node&, Inputs inputs) {
 
 // inputs: dy, x.
 Result<Types> gradient_outputs(const Node&, Inputs inputs) {
+  if (!all_floats(inputs)) {
+    return not_floats(inputs);
+  }
   if (!(inputs[0] == inputs[1])) {
     return differ("the input and the gradient of the output", inputs[1], inputs[0]);
   }
@@ -24,6 +27,9 @@ InputGradients gradient(Builder& build, const GradientCall& call) {
 
 // inputs: x: [..., N], bias: [N].
 Result<Types> fused_outputs(const Node&, Inputs inputs) {
+  if (!all_floats(inputs)) {
+    return not_floats(inputs);
+  }
   if (!(inputs[1].shape == Shape{inputs[0].shape.last(0)})) {
     return bad_input(
         fmt::format("a bias of {}, needs {}", text(inputs[1]), inputs[0].shape.last(0)));

@@ -23,10 +23,24 @@ Result<Types> outputs(const Node&, Inputs inputs) {
   return Types{x, row, row};
 }
 
-// inputs: dy, x, gamma, mean, rstd. Outputs: dx, dgamma, dbeta.
-Result<Types> gradient_outputs(const Node&, Inputs inputs) {
+// inputs: dy, x, gamma, mean, rstd and, if fuse put it in, a gradient that is added to dx.
+// Outputs: dx, dgamma, dbeta.
+Result<Types> gradient_outputs(const Node& node, Inputs inputs) {
+  if (inputs.size() == 6 && !(inputs[5] == inputs[1])) {
+    return differ("the input and the gradient that is added", inputs[1], inputs[5]);
+  }
   if (!(inputs[0] == inputs[1])) {
     return differ("the input and the gradient of the output", inputs[1], inputs[0]);
+  }
+  const std::array<TensorType, 3> x = {inputs[1], inputs[2], inputs[2]};
+  const auto forward = outputs(node, x);
+  if (!forward) {
+    return forward.error();
+  }
+  const TensorType& row = (*forward)[1];
+  if (!(inputs[3] == row && inputs[4] == row)) {
+    return bad_input(fmt::format("statistics of {} and {}, needs {}", text(inputs[3]),
+                                 text(inputs[4]), text(row)));
   }
   return Types{inputs[1], inputs[2], inputs[2]};
 }
@@ -39,7 +53,8 @@ InputGradients gradient(Builder& build, const GradientCall& call) {
   return {dx, Builder::output(dx, 1), Builder::output(dx, 2)};
 }
 
-// inputs: x, residual, gamma, beta. Outputs: their sum, and what layer_norm gives of it.
+// inputs: x, residual, gamma, beta. Outputs: their sum, and what layer_norm gives of it; y in
+// the dtype of attribute `to`, if there is one.
 Result<Types> fused_outputs(const Node& node, Inputs inputs) {
   const auto dtype = promoted(inputs[0].dtype, inputs[1].dtype);
   if (!dtype || !(inputs[0].shape == inputs[1].shape)) {
@@ -51,6 +66,9 @@ Result<Types> fused_outputs(const Node& node, Inputs inputs) {
   if (!rest) {
     return rest.error();
   }
+  if (node.attributes.has("to")) {
+    (*rest)[0].dtype = node.attributes.dtype("to");
+  }
   rest->insert(rest->begin(), sum);
   return rest;
 }
@@ -60,7 +78,7 @@ Result<Types> fused_outputs(const Node& node, Inputs inputs) {
 const OpDef kLayerNorm{Op::layer_norm, "layer_norm", NumericClass::reduce, 3, 3,
                        outputs,        gradient};
 const OpDef kLayerNormGradient{
-    Op::layer_norm_gradient, "layer_norm_gradient", NumericClass::reduce, 5, 5,
+    Op::layer_norm_gradient, "layer_norm_gradient", NumericClass::reduce, 5, 6,
     gradient_outputs};
 const OpDef kAddLayerNorm{Op::add_layer_norm, "add_layer_norm", NumericClass::reduce, 4, 4,
                           fused_outputs};

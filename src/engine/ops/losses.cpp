@@ -34,9 +34,13 @@ Result<Types> binary_outputs(const Node&, Inputs inputs) {
 }
 
 // inputs: gradient of the mean, a scalar; logits, labels, valid.
-Result<Types> gradient_outputs(const Node&, Inputs inputs) {
-  if (inputs[0].shape.elements() != 1) {
+template <Result<Types> (*kForward)(const Node&, Inputs)>
+Result<Types> gradient_outputs(const Node& node, Inputs inputs) {
+  if (!is_float(inputs[0].dtype) || inputs[0].shape.elements() != 1) {
     return bad_input(fmt::format("a gradient of {}, needs a scalar", text(inputs[0])));
+  }
+  if (const auto forward = kForward(node, inputs.subspan(1)); !forward) {
+    return forward.error();
   }
   return Types{inputs[1]};
 }
@@ -67,7 +71,7 @@ const OpDef kCrossEntropyGradient{Op::cross_entropy_gradient,
                                   NumericClass::reduce,
                                   4,
                                   4,
-                                  gradient_outputs};
+                                  gradient_outputs<cross_entropy_outputs>};
 const OpDef kBinaryCrossEntropy{Op::binary_cross_entropy,
                                 "binary_cross_entropy",
                                 NumericClass::reduce,
@@ -80,6 +84,6 @@ const OpDef kBinaryCrossEntropyGradient{Op::binary_cross_entropy_gradient,
                                         NumericClass::reduce,
                                         4,
                                         4,
-                                        gradient_outputs};
+                                        gradient_outputs<binary_outputs>};
 
 }  // namespace halfwatt

@@ -25,8 +25,8 @@ Result<Types> slice_outputs(const Node& node, Inputs inputs) {
   const std::int64_t begin = node.attributes.integer("begin");
   const std::int64_t count = node.attributes.integer("count");
   if (axis >= shape.rank() || begin < 0 || count < 0 || begin + count > shape[axis]) {
-    return bad_input(
-        fmt::format("{} from {} on axis {} of {}", count, begin, axis, text(inputs[0])));
+    return bad_input(fmt::format("{} from {} on axis {} of {}", count, begin,
+                                 node.attributes.integer("axis"), text(inputs[0])));
   }
   return Types{{inputs[0].dtype, shape.with(axis, count)}};
 }
@@ -41,17 +41,28 @@ InputGradients slice_gradient(Builder& build, const GradientCall& call) {
 
 // attributes `axis`, `begin` and `extent`: zeros but for the input, from `begin` on.
 Result<Types> slice_gradient_outputs(const Node& node, Inputs inputs) {
-  return Types{{inputs[0].dtype,
-                inputs[0].shape.with(axis_of(node), node.attributes.integer("extent"))}};
+  const Shape& shape = inputs[0].shape;
+  const std::size_t axis = axis_of(node);
+  const std::int64_t begin = node.attributes.integer("begin");
+  const std::int64_t extent = node.attributes.integer("extent");
+  if (axis >= shape.rank() || begin < 0 || begin + shape[axis] > extent) {
+    return bad_input(fmt::format("{} from {} on axis {} of an extent of {}", text(inputs[0]),
+                                 begin, node.attributes.integer("axis"), extent));
+  }
+  return Types{{inputs[0].dtype, shape.with(axis, extent)}};
 }
 
 // Any number of tensors one after the other along attribute `axis`, in their widest dtype.
 Result<Types> concatenate_outputs(const Node& node, Inputs inputs) {
   const std::size_t axis = axis_of(node);
   TensorType all = inputs[0];
+  if (axis >= all.shape.rank()) {
+    return bad_input(
+        fmt::format("axis {} of {}", node.attributes.integer("axis"), text(inputs[0])));
+  }
   for (const TensorType& each : inputs.subspan(1)) {
     const auto dtype = promoted(all.dtype, each.dtype);
-    if (!dtype || axis >= all.shape.rank() || each.shape.rank() != all.shape.rank() ||
+    if (!dtype || each.shape.rank() != all.shape.rank() ||
         !(each.shape.with(axis, 0) == all.shape.with(axis, 0))) {
       return differ("the parts", all, each);
     }

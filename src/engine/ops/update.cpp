@@ -7,6 +7,10 @@ namespace {
 const TensorType kFlag{DType::boolean, Shape()};
 const TensorType kCount{DType::i64, Shape()};
 
+bool is_scalar(const TensorType& type) {
+  return is_float(type.dtype) && type.shape.elements() == 1;
+}
+
 Error not_scalar(std::string_view what, const TensorType& found) {
   return bad_input(fmt::format("{} of {}, needs a scalar", what, text(found)));
 }
@@ -25,8 +29,10 @@ Result<Types> check_outputs(const Node&, Inputs inputs) {
 // Found infinities were latched before: a clipped infinite norm gives 0, and 0 times inf is
 // NaN.
 Result<Types> factor_outputs(const Node&, Inputs inputs) {
-  if (inputs[0].shape.elements() != 1 || inputs[1].shape.elements() != 1) {
-    return not_scalar("a norm or scale", inputs[1]);
+  for (const TensorType& each : inputs) {
+    if (!is_scalar(each)) {
+      return not_scalar("a norm or scale", each);
+    }
   }
   return Types{inputs[0], inputs[0]};
 }
@@ -40,6 +46,21 @@ Result<Types> rate_outputs(const Node& node, Inputs inputs) {
   return Types{{node.attributes.dtype("dtype"), Shape()}};
 }
 
+Result<void> check_counter(Inputs inputs) {
+  if (!(inputs[0] == kCount) || !(inputs[1] == kFlag)) {
+    return bad_input(fmt::format("a counter and a flag of {} and {}, needs an i64 and a bool",
+                                 text(inputs[0]), text(inputs[1])));
+  }
+  return {};
+}
+
+Result<Types> advance_outputs(const Node&, Inputs inputs) {
+  if (const auto fits = check_counter(inputs); !fits) {
+    return fits.error();
+  }
+  return Types{inputs[0]};
+}
+
 // The last inputs of an optimizer: gradient, factor, rate, steps applied, whether to skip.
 Result<void> check_optimizer(Inputs inputs, std::size_t gradient) {
   for (const TensorType& each : inputs.first(gradient + 1)) {
@@ -47,11 +68,12 @@ Result<void> check_optimizer(Inputs inputs, std::size_t gradient) {
       return differ("the parameter and its gradient or moment", inputs[0], each);
     }
   }
-  if (!(inputs[gradient + 3] == kCount) || !(inputs[gradient + 4] == kFlag)) {
-    return bad_input(fmt::format("a counter and a flag of {} and {}, needs an i64 and a bool",
-                                 text(inputs[gradient + 3]), text(inputs[gradient + 4])));
+  for (const TensorType& each : inputs.subspan(gradient + 1, 2)) {
+    if (!is_scalar(each)) {
+      return not_scalar("a factor or rate", each);
+    }
   }
-  return {};
+  return check_counter(inputs.subspan(gradient + 3, 2));
 }
 
 // Not finite, unchanged: how many elements of the parameter are so after the step.
@@ -83,6 +105,12 @@ Result<Types> ema_outputs(const Node&, Inputs inputs) {
   if (!(inputs[0].shape == inputs[1].shape)) {
     return differ("the average and its parameter", inputs[0], inputs[1]);
   }
+  if (!all_floats(inputs.first(2))) {
+    return not_floats(inputs.first(2));
+  }
+  if (!(inputs[2] == kFlag)) {
+    return bad_input(fmt::format("a flag of {}, needs a bool", text(inputs[2])));
+  }
   return Types{inputs[0]};
 }
 
@@ -90,8 +118,13 @@ Result<Types> ema_outputs(const Node&, Inputs inputs) {
 // `growth`, `backoff`, `interval`, `floor`. As torch.amp.GradScaler.update(), but for the
 // floor.
 Result<Types> scale_outputs(const Node&, Inputs inputs) {
-  if (inputs[0].shape.elements() != 1) {
+  if (!is_scalar(inputs[0])) {
     return not_scalar("a scale", inputs[0]);
+  }
+  const TensorType age{DType::i32, Shape()};
+  if (!(inputs[1] == age) || !(inputs[2] == kFlag)) {
+    return bad_input(fmt::format("an age and a flag of {} and {}, needs an i32 and a bool",
+                                 text(inputs[1]), text(inputs[2])));
   }
   return Types{inputs[0], inputs[1]};
 }
@@ -111,7 +144,7 @@ const OpDef kSgd{Op::sgd, "sgd",   NumericClass::update, 7, 8, sgd_outputs,
 const OpDef kEma{Op::ema, "ema",   NumericClass::update, 3, 3, ema_outputs,
                  nullptr, nullptr, InPlace::matching};
 // inputs: a counter, whether to leave it. Output: one more.
-const OpDef kAdvance{Op::advance, "advance", NumericClass::update, 2, 2, like_first,
+const OpDef kAdvance{Op::advance, "advance", NumericClass::update, 2, 2, advance_outputs,
                      nullptr,     nullptr,   InPlace::matching};
 const OpDef kUpdateScale{
     Op::update_scale, "update_scale", NumericClass::update, 3, 3, scale_outputs,

@@ -88,8 +88,8 @@ Verdict phases_follow(const Graph& graph, int id) {
   return {};
 }
 
-// 6. A state is read by one node and written by one at most, and what was read is used by
-// nobody after that: then, and only then, it can be overwritten where it lies.
+// 6. A state is on one device, is read by one node and written by one at most, and what was
+// read is used by nobody after that: then, and only then, it can be overwritten where it lies.
 class StateUse {
  public:
   explicit StateUse(const Graph& graph) : shown_(static_cast<std::size_t>(graph.size())) {}
@@ -110,6 +110,11 @@ class StateUse {
       return {};
     }
     const std::string& name = node.attributes.word("state");
+    if (const auto [home, is_new] = homes_.try_emplace(name, node.device);
+        !is_new && home->second != node.device) {
+      return bad_input(fmt::format("state {} is on device {}, the node on {}", name,
+                                   home->second, node.device));
+    }
     if (written_.count(name) != 0) {
       return bad_input(fmt::format("state {} was written before", name));
     }
@@ -136,6 +141,7 @@ class StateUse {
   }
 
  private:
+  std::map<std::string, int> homes_;
   std::set<std::string> read_;
   std::set<std::string> written_;
   std::vector<std::string> shown_;  ///< by node: the state whose memory its value is
@@ -192,7 +198,7 @@ Result<void> verify(const Graph& graph) {
       return at_node(graph, id, legal.error());
     }
   }
-  if (const Verdict legal = results_exist(graph); !legal) {
+  if (Verdict legal = results_exist(graph); !legal) {
     return legal;
   }
   return states.results_last(graph);

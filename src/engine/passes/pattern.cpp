@@ -47,4 +47,8 @@ bool matches(std::string_view pattern, std::string_view path) {
   return pattern[0] == path[0] && matches(pattern.substr(1), path.substr(1));
 }
 
+bool covers(std::string_view pattern, const std::string& layer) {
+  return matches(pattern, layer) || matches(pattern, layer + ".");
+}
+
 }  // namespace halfwatt

@@ -12,10 +12,6 @@ constexpr std::string_view kFp8Layers = "blocks.*";
 
 bool is_fp8(DType dtype) { return dtype == DType::e4m3 || dtype == DType::e5m2; }
 
-bool covers(const std::string& pattern, const std::string& layer) {
-  return matches(pattern, layer) || matches(pattern, layer + ".");
-}
-
 class Caster {
  public:
   Caster(const Graph& graph,
@@ -23,11 +19,13 @@ class Caster {
          std::span<const PrecisionOverride> overrides)
       : from_(&graph), rewrite_(graph), precision_(&precision), overrides_(overrides) {}
 
+  // Parameters of which only a copy is used are no longer read: whoever only infers need not
+  // have them.
   Graph run() {
     for (int id = 0; id < from_->size(); ++id) {
       node(id);
     }
-    return rewrite_.finish();
+    return without_dead_nodes(rewrite_.finish());
   }
 
  private:

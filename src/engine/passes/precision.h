@@ -52,6 +52,8 @@ Result<PrecisionOverride> precision_override(std::string_view text);
 
 /// Whether `path` is matched as a whole by `pattern`.
 bool matches(std::string_view pattern, std::string_view path);
+/// The same, and a pattern of what is in a layer covers the layer: `head.*` covers `head`.
+bool covers(std::string_view pattern, const std::string& layer);
 
 /// The forward graph, which a model made in f32, in this precision: casts put in as PyTorch's
 /// autocast puts them in, parameters read in the dtype that they are computed with (a copy in

@@ -65,6 +65,7 @@ class Updater {
   void prepare(const std::vector<Gradient>& gradients) {
     build_.set_name("update");
     std::vector<Value> values;
+    values.reserve(gradients.size());
     for (const Gradient& each : gradients) {
       values.push_back(each.value);
     }
@@ -111,24 +112,19 @@ class Updater {
     Value after;
     Value tally;
     if (optimizer_->kind == Optimizer::Kind::adamw) {
-      after = build_.add(Op::adamw,
-                         {before, moment(parameter, "exp_avg"), moment(parameter, "exp_avg_sq"),
-                          gradient, factor_, rate_, applied_, skip_},
-                         {{"beta1", optimizer_->beta1},
-                          {"beta2", optimizer_->beta2},
-                          {"eps", optimizer_->eps},
-                          {"decay", decay},
-                          {"math", precision_->arithmetic}});
+      after = optimize(
+          Op::adamw, parameter,
+          {before, moment(parameter, "exp_avg"), moment(parameter, "exp_avg_sq"), gradient},
+          {{"beta1", optimizer_->beta1},
+           {"beta2", optimizer_->beta2},
+           {"eps", optimizer_->eps},
+           {"decay", decay}});
       tally = Builder::output(after, 3);
       write_moment(parameter, "exp_avg", Builder::output(after, 1));
       write_moment(parameter, "exp_avg_sq", Builder::output(after, 2));
     } else {
-      after = build_.add(
-          Op::sgd,
-          {before, moment(parameter, "momentum"), gradient, factor_, rate_, applied_, skip_},
-          {{"momentum", optimizer_->momentum},
-           {"decay", decay},
-           {"math", precision_->arithmetic}});
+      after = optimize(Op::sgd, parameter, {before, moment(parameter, "momentum"), gradient},
+                       {{"momentum", optimizer_->momentum}, {"decay", decay}});
       tally = Builder::output(after, 2);
       write_moment(parameter, "momentum", Builder::output(after, 1));
     }
@@ -136,6 +132,31 @@ class Updater {
     write_copies(parameter, after);
     write_average(parameter, after);
     graph_->set_result("tally:" + parameter.name, tally);
+  }
+
+  Value optimize(Op op,
+                 const StateSpec& parameter,
+                 std::vector<Value> inputs,
+                 Attributes attributes) {
+    inputs.insert(inputs.end(), {factor_, rate_, applied_, skip_});
+    attributes.set("math", precision_->arithmetic);
+    const DType stored = parameter.type.dtype;
+    if (precision_->stochastic && (stored == DType::f16 || stored == DType::bf16)) {
+      inputs.push_back(random());
+      attributes.set("path", parameter.name);
+    }
+    return build_.add(op, std::move(inputs), std::move(attributes));
+  }
+
+  // The key of the step, which a model that drops something has already.
+  Value random() {
+    for (int id = 0; id < graph_->size(); ++id) {
+      const Node& node = graph_->node(id);
+      if (node.op == Op::input && node.attributes.word("input") == kRandom) {
+        return {id, 0};
+      }
+    }
+    return build_.input(std::string(kRandom), {DType::i64, Shape{3}});
   }
 
   // Whatever the model computes with follows its parameter at once.

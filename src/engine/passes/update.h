@@ -40,6 +40,9 @@ struct Optimizer {
 inline constexpr std::string_view kApplied = "step.applied";
 inline constexpr std::string_view kScaleAge = "scaler.age";
 
+/// The input that random numbers of a step follow from, i64 3: seed, attempt, first sample.
+inline constexpr std::string_view kRandom = "random";
+
 /// A graph with gradients, and behind them the whole update: finiteness check, clipping, rate,
 /// optimizer, copies, average, loss scale, all written to their states. A skipped step changes
 /// the loss scale and nothing else. Results: `skipped` (bool), `gradient_norm`, `first_bad`

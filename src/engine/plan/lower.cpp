@@ -210,9 +210,7 @@ Footprint footprint(const Plan& plan, int device) {
     sum.inputs += aligned(plan.inputs[static_cast<std::size_t>(input)].type.bytes());
   }
   for (const Step& step : here.steps) {
-    if (step.workspace.type.dtype == DType::u8) {
-      sum.largest_workspace = std::max(sum.largest_workspace, step.workspace.type.bytes());
-    }
+    sum.largest_workspace = std::max(sum.largest_workspace, step.workspace.type.bytes());
   }
   return sum;
 }

@@ -86,6 +86,11 @@ class Placer {
           {Place::Space::state, state_index(node.attributes.word("state")), node.device, {}});
     } else if (node.op == Op::reshape) {
       storage_of_[{id, 0}] = storage_of_.at(node.inputs[0]);
+    } else if (node.op == Op::write) {
+      const Storage& from = storages_[storage_of_.at(node.inputs[0])];
+      memory_.is_in_place[static_cast<std::size_t>(id)] =
+          from.space == Place::Space::state &&
+          from.index == state_index(node.attributes.word("state"));
     } else {
       for (int output = 0; output < static_cast<int>(node.outputs.size()); ++output) {
         choose_for({id, output});
@@ -102,7 +107,6 @@ class Placer {
     if (const auto write = written_.find(value);
         write != written_.end() && can_lie_in_state(value, write->second)) {
       const Node& node = graph_->node(write->second);
-      memory_.is_in_place[static_cast<std::size_t>(write->second)] = true;
       add(value,
           {Place::Space::state, state_index(node.attributes.word("state")), node.device, {}});
       return;
@@ -124,9 +128,6 @@ class Placer {
   bool can_lie_in_state(Value value, int write) const {
     const Node& node = graph_->node(value.node);
     const Node& writing = graph_->node(write);
-    if (node.device != writing.device) {
-      return false;
-    }
     const auto before = graph_->reader(writing.attributes.word("state"));
     if (!before) {
       return true;
@@ -136,7 +137,9 @@ class Placer {
     }
     for (int at = 0; at < static_cast<int>(node.inputs.size()); ++at) {
       const Value input = node.inputs[static_cast<std::size_t>(at)];
-      if (shown(input) == *before && !may_overwrite(node.op, value.output, at)) {
+      const bool may = graph_->type(input) == graph_->type(value) &&
+                       may_overwrite(node.op, value.output, at);
+      if (shown(input) == *before && !may) {
         return false;
       }
     }
@@ -152,33 +155,25 @@ class Placer {
       const Storage& old = storages_[storage];
       const bool ends = old.space == Place::Space::arena && old.life.last == value.node;
       if (ends && graph_->type(input) == graph_->type(value) &&
-          may_overwrite(node.op, value.output, at) && !is_taken(value, storage) &&
-          is_only_use(node, input)) {
+          may_overwrite(node.op, value.output, at) && is_only_use(node, input)) {
         return storage;
       }
     }
     return std::nullopt;
   }
 
-  // add(x, x) must not overwrite what it reads a second time in another order.
+  // add(x, x) must not overwrite what it reads a second time in another order. Nor can two
+  // outputs lie where one input does: ops let each overwrite another input.
   bool is_only_use(const Node& node, Value input) const {
     return std::count_if(node.inputs.begin(), node.inputs.end(), [&](Value each) {
              return storage_of_.at(each) == storage_of_.at(input);
            }) == 1;
   }
 
-  bool is_taken(Value value, std::size_t storage) const {
-    for (int output = 0; output < value.output; ++output) {
-      if (storage_of_.at({value.node, output}) == storage) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   void lay_out() {
     memory_.arenas.resize(static_cast<std::size_t>(devices_));
-    memory_.workspaces.resize(static_cast<std::size_t>(graph_->size()));
+    const Place none{Place::Space::arena, 0, 0, {DType::u8, Shape{0}}};
+    memory_.workspaces.resize(static_cast<std::size_t>(graph_->size()), none);
     std::vector<std::size_t> offsets(storages_.size());
     for (int device = 0; device < devices_; ++device) {
       lay_out_device(device, offsets);

@@ -37,7 +37,7 @@ struct Step {
   int node = 0;  ///< of the plan's graph
   std::vector<Place> inputs;
   std::vector<Place> outputs;
-  Place workspace;  ///< u8, as many bytes as the target asked for
+  Place workspace;  ///< in the arena, u8, as many bytes as the target asked for, perhaps none
   std::vector<Wait> waits;
 };
 

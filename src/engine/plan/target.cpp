@@ -7,12 +7,6 @@
 namespace halfwatt {
 namespace {
 
-DType operands_of(const Graph& graph, const Node& node) {
-  return node.attributes.has("math_a") ? node.attributes.dtype("math_a")
-         : node.inputs.empty()         ? DType::f32
-                                       : graph.type(node.inputs[0]).dtype;
-}
-
 double flops_per_second(const Target& target, DType dtype) {
   if (const auto found = target.flops.find(dtype); found != target.flops.end()) {
     return found->second;
@@ -25,6 +19,12 @@ double flops_per_second(const Target& target, DType dtype) {
 }
 
 }  // namespace
+
+DType operands_of(const Graph& graph, const Node& node) {
+  return node.attributes.has("math_a") ? node.attributes.dtype("math_a")
+         : node.inputs.empty()         ? DType::f32
+                                       : graph.type(node.inputs[0]).dtype;
+}
 
 Seconds predicted_time(const Graph& graph, int node, const Target& target) {
   if (const auto known = target.time ? target.time(graph, node) : std::nullopt) {

@@ -28,9 +28,9 @@ struct Support {
 struct Target {
   DeviceId id;
   std::string name;
-  Bytes memory;
+  std::optional<Bytes> memory;    ///< nullopt: unknown
   std::map<DType, double> flops;  ///< a second, of products, by the dtype of the operands
-  double bytes_per_second = 0;    ///< of its memory
+  double bytes_per_second = 0;    ///< of its memory; 0: nobody measured its rates
   Seconds launch;                 ///< that every step costs at least
   double link = 0;                ///< bytes a second to and from other devices
   Seconds latency;                ///< of the link
@@ -40,7 +40,15 @@ struct Target {
   /// How long a node takes, where that is known better than by the rates above: it was
   /// measured.
   std::function<std::optional<Seconds>(const Graph&, int node)> time;
+  std::string source;  ///< where the rates come from: "data sheet"
 };
+
+/// Whether times on `target` can be predicted.
+inline bool has_rates(const Target& target) {
+  return !target.flops.empty() && target.bytes_per_second > 0;
+}
+/// What the operands of a product are rounded to: the dtype that its rate depends on.
+DType operands_of(const Graph& graph, const Node& node);
 
 /// How long a node takes on `target`, as it was measured or else by its rates: the longer of
 /// computing and moving. Nothing is known of a dtype that the target has no rate for: the

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "engine/models/initial.h"
-#include "engine/passes/autodiff.h"
+#include "engine/passes/pipeline.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt {
@@ -55,23 +55,22 @@ Tensor labels_of(const ImageSet& set, std::int64_t first, const TensorType& type
 }  // namespace
 
 Result<std::vector<Plan>> training_plans(const TrainRecipe& recipe, const Target& target) {
-  const Precision& precision = recipe.precision;
-  const auto forward = [&](ModelMode mode) {
-    return with_precision(vit(recipe.model, recipe.batch, mode, recipe.smoothing), precision,
-                          recipe.overrides);
+  Compilation asked{recipe.precision, recipe.overrides, recipe.optimizer};
+  asked.micro_batches = recipe.micro_batches;
+  asked.recompute = recipe.recompute;
+  asked.targets = {target};
+  const auto model = [&](ModelMode mode) {
+    return vit(recipe.model, recipe.batch, mode, recipe.smoothing);
   };
-  const auto train = forward(ModelMode::train);
-  const auto evaluate = forward(ModelMode::evaluate);
+  auto train = compile(model(ModelMode::train), asked);
+  asked.optimizer.reset();
+  auto evaluate = compile(model(ModelMode::evaluate), asked);
   if (!train || !evaluate) {
     return train ? evaluate.error() : train.error();
   }
-  const Graph both = with_gradients(*train, precision, recipe.micro_batches);
-  std::vector<Graph> graphs;
-  if (recipe.micro_batches == 1) {
-    graphs = {with_update(both, precision, recipe.optimizer), *evaluate};
-  } else {
-    const Graph micro = with_accumulation(both, precision);
-    graphs = {micro, *evaluate, update_of(micro, precision, recipe.optimizer)};
+  std::vector<Graph> graphs = {std::move(train->graph), std::move(evaluate->graph)};
+  if (train->update) {
+    graphs.push_back(std::move(*train->update));
   }
   std::vector<Plan> all;
   for (const Graph& graph : graphs) {
@@ -110,7 +109,23 @@ Result<void> Trainer::initialise() {
       return done.error();
     }
   }
+  // An average of one value is that value, not a part of it.
+  for (const std::string& name : states_.names()) {
+    const StateSpec& state = states_.spec(name);
+    if (state.role != StateRole::average) {
+      continue;
+    }
+    if (const auto done = states_.load(name, states_.save(state.of).view()); !done) {
+      return done.error();
+    }
+  }
   return {};
+}
+
+void Trainer::bind_key(int plan, std::int64_t first_sample) {
+  const std::vector<std::int64_t> key = {static_cast<std::int64_t>(recipe_.seed), attempt_,
+                                         first_sample};
+  session_->bind(plan, kRandom, Tensor::of<std::int64_t>(DType::i64, Shape{3}, key).view());
 }
 
 void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid) {
@@ -124,10 +139,7 @@ void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::in
       session_->bind(plan, input.name,
                      Tensor::of<std::int64_t>(DType::i64, Shape(), count).view());
     } else {
-      const std::vector<std::int64_t> key = {static_cast<std::int64_t>(recipe_.seed), attempt_,
-                                             first};
-      session_->bind(plan, input.name,
-                     Tensor::of<std::int64_t>(DType::i64, Shape{3}, key).view());
+      bind_key(plan, first);
     }
   }
 }
@@ -148,6 +160,9 @@ Result<StepReport> Trainer::step(const ImageSet& images) {
     loss += number(kTrain, "loss") / recipe_.micro_batches;
   }
   if (recipe_.micro_batches > 1) {
+    if (session_->has_input(kUpdate, kRandom)) {
+      bind_key(kUpdate, 0);
+    }
     if (const auto ran = session_->run(kUpdate); !ran) {
       return ran.error();
     }

@@ -22,6 +22,7 @@ struct TrainRecipe {
   Optimizer optimizer;
   std::int64_t batch = 32;  ///< images at once
   int micro_batches = 1;    ///< of that many, which make a step
+  bool recompute = false;   ///< of blocks, for less memory
   double smoothing = 0;     ///< of labels
   std::uint64_t seed = 1;
 };
@@ -70,6 +71,7 @@ class Trainer {
   Trainer(const TrainRecipe& recipe, Backend& backend) : recipe_(recipe), backend_(&backend) {}
   Result<void> initialise();
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
+  void bind_key(int plan, std::int64_t first_sample);
   StepReport report(double loss);
   double number(int plan, std::string_view result) const;
   int update_plan() const { return recipe_.micro_batches > 1 ? kUpdate : kTrain; }

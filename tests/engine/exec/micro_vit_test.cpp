@@ -10,7 +10,9 @@
 #include "engine/exec/session.h"
 #include "engine/formats/safetensors.h"
 #include "engine/models/vit.h"
+#include "engine/ops/verify.h"
 #include "engine/passes/autodiff.h"
+#include "engine/passes/fuse.h"
 #include "engine/passes/update.h"
 #include "engine/tensor/convert.h"
 
@@ -141,7 +143,10 @@ class Training {
 
  private:
   Plan lowered(const Graph& graph) {
-    auto plan = lower(graph, {&backend_->target(), 1});
+    const Graph fused = with_fused(graph);
+    const auto legal = verify(fused);
+    EXPECT_TRUE(legal) << legal.error().message;
+    auto plan = lower(fused, {&backend_->target(), 1});
     EXPECT_TRUE(plan) << plan.error().message;
     return std::move(*plan);
   }

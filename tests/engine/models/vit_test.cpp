@@ -67,6 +67,16 @@ TEST(Vit, is_legal_in_every_mode_and_with_every_head) {
   }
 }
 
+TEST(Vit, reads_each_parameter_in_the_layer_that_it_is_named_after) {
+  const Graph graph = vit(named("vit_micro_patch4_16"), 2, ModelMode::infer);
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::read) {
+      const std::string& state = node.attributes.word("state");
+      EXPECT_EQ(state.rfind(node.name, 0), 0U) << state << " in " << node.name;
+    }
+  }
+}
+
 TEST(Vit, is_refused_under_a_name_that_timm_does_not_have) {
   for (const auto name : {"vit_huge_patch16_224", "vit_base_patch14_224", "resnet50",
                           "vit_base_patch16_", "vit_micro_patch0_16", "vit_micro_patch5_16"}) {

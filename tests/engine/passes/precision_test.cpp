@@ -68,6 +68,14 @@ TEST(Precision, casts_each_weight_once_and_not_in_the_step) {
   EXPECT_EQ(graph.state("blocks.0.norm1.weight@bf16"), nullptr);
 }
 
+TEST(Precision, reads_no_parameter_of_which_only_the_copy_is_used) {
+  const Graph graph = micro(*precision_named("amp-bf16"));
+  EXPECT_EQ(graph.reader("blocks.0.attn.qkv.weight"), std::nullopt);
+  EXPECT_TRUE(graph.reader("blocks.0.attn.qkv.weight@bf16"));
+  EXPECT_TRUE(graph.reader("blocks.0.norm1.weight"));
+  EXPECT_TRUE(graph.state("blocks.0.attn.qkv.weight"));
+}
+
 TEST(Precision, keeps_a_pure_model_in_one_dtype_but_for_the_loss) {
   for (const auto& [where, dtype] : dtypes(micro(*precision_named("bf16")))) {
     EXPECT_TRUE(dtype == "bf16" || where.find("loss") == 0) << where << " " << dtype;

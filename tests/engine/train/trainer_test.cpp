@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "engine/backend/cpu/cpu_backend.h"
 
 namespace halfwatt {
@@ -21,58 +19,77 @@ TrainRecipe recipe(std::string_view mode) {
   all.model.channels = 1;
   all.model.classes = 10;
   all.precision = *precision_named(mode);
-  all.optimizer.rate = 2e-3;
-  all.optimizer.schedule = Optimizer::Schedule::cosine;
-  all.optimizer.warmup = 50;
-  all.batch = 64;
-  const auto env = [](const char* n, double d) { const char* v = std::getenv(n); return v ? std::atof(v) : d; };
-  all.model.width = (int)env("WIDTH", 32);
-  all.model.hidden = 4 * all.model.width;
-  all.model.depth = (int)env("DEPTH", 2);
-  all.model.heads = (int)env("HEADS", 2);
-  all.optimizer.rate = env("RATE", 2e-3);
-  all.model.drop_path = env("DP", 0);
-  all.smoothing = env("SM", 0);
-  all.batch = (int)env("BATCH", 64);
+  all.batch = 16;
   return all;
 }
 
-double accuracy(std::string_view mode, std::uint64_t seed, int epochs) {
-  auto backend = open_cpu();
-  const ImageSet all = digits();
-  const Split split = stratified(all, 0.2, 20261130);
-  TrainRecipe how = recipe(mode);
-  how.seed = seed;
-  const std::int64_t steps = static_cast<std::int64_t>(split.train.size()) / how.batch;
-  how.optimizer.total = steps * epochs;
-  auto trainer = Trainer::open(how, **backend);
-  EXPECT_TRUE(trainer) << trainer.error().message;
-  StepReport last;
-  for (int epoch = 0; epoch < epochs; ++epoch) {
-    const auto order = shuffled(static_cast<std::int64_t>(split.train.size()), seed, epoch);
-    for (std::int64_t step = 0; step < steps; ++step) {
-      std::vector<std::int64_t> places;
-      for (std::int64_t at = step * how.batch; at < (step + 1) * how.batch; ++at) {
-        places.push_back(
-            split.train[static_cast<std::size_t>(order[static_cast<std::size_t>(at)])]);
-      }
-      const auto report = (*trainer)->step(all.at(places));
-      EXPECT_TRUE(report);
-      last = *report;
-    }
+std::vector<std::int64_t> first(std::int64_t count) {
+  std::vector<std::int64_t> places;
+  for (std::int64_t at = 0; at < count; ++at) {
+    places.push_back(at);
   }
-  EXPECT_EQ(last.state, NumericalState::live) << last.reason;
-  const auto evaluation = (*trainer)->evaluate(all.at(split.held_out));
-  EXPECT_EQ(evaluation->images, static_cast<std::int64_t>(split.held_out.size()));
-  return static_cast<double>(evaluation->right) / static_cast<double>(evaluation->images);
+  return places;
 }
 
-TEST(Trainer, learns_to_read_digits) {
-  const char* epochs = std::getenv("EPOCHS");
-  const char* mode = std::getenv("MODE");
-  const double share = accuracy(mode ? mode : "fp32", 1, epochs ? std::atoi(epochs) : 10);
-  std::printf("%.4f\n", share);
-  EXPECT_GT(share, 0.9);
+class TrainerTest : public testing::Test {
+ protected:
+  std::unique_ptr<Trainer> open(const TrainRecipe& recipe) {
+    auto trainer = Trainer::open(recipe, *backend_);
+    EXPECT_TRUE(trainer) << trainer.error().message;
+    return std::move(*trainer);
+  }
+
+  std::unique_ptr<Backend> backend_ = std::move(*open_cpu());
+  ImageSet digits_ = digits();
+};
+
+TEST_F(TrainerTest, learns_a_batch_by_heart) {
+  const auto trainer = open(recipe("amp-bf16"));
+  const ImageSet batch = digits_.at(first(16));
+  StepReport last;
+  for (int step = 0; step < 60; ++step) {
+    last = *trainer->step(batch);
+  }
+  EXPECT_LT(last.loss, 0.1);
+  EXPECT_EQ(last.state, NumericalState::live);
+  EXPECT_EQ(trainer->evaluate(batch)->right, 16);
+}
+
+TEST_F(TrainerTest, counts_every_image_once_whatever_their_number) {
+  const auto trainer = open(recipe("fp32"));
+  for (const std::int64_t count : {1, 15, 16, 17, 100}) {
+    const auto evaluation = trainer->evaluate(digits_.at(first(count)));
+    ASSERT_TRUE(evaluation);
+    EXPECT_EQ(evaluation->images, count);
+    EXPECT_LE(evaluation->right, count);
+  }
+}
+
+TEST_F(TrainerTest, ends_where_it_ends_with_the_blocks_computed_twice) {
+  TrainRecipe how = recipe("amp-bf16");
+  how.model.drop_path = 0.2;
+  const auto plain = open(how);
+  how.recompute = true;
+  const auto twice = open(how);
+  const ImageSet batch = digits_.at(first(16));
+  for (int step = 0; step < 3; ++step) {
+    EXPECT_EQ(plain->step(batch)->loss, twice->step(batch)->loss);
+  }
+  for (const std::string& name : plain->states().names()) {
+    const Tensor one = plain->states().save(name);
+    const Tensor other = twice->states().save(name);
+    EXPECT_TRUE(std::equal(one.view().bytes().begin(), one.view().bytes().end(),
+                           other.view().bytes().begin()))
+        << name;
+  }
+}
+
+TEST_F(TrainerTest, refuses_a_pattern_that_matches_no_layer) {
+  TrainRecipe how = recipe("bf16");
+  how.overrides = {*precision_override("blocks.7.*=fp32")};
+  const auto refused = Trainer::open(how, *backend_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("blocks.7.*"), std::string::npos);
 }
 
 }  // namespace

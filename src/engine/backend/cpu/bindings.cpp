@@ -5,29 +5,37 @@
 namespace halfwatt::cpu {
 namespace {
 
-std::string spreads(const Shape& part, const Shape& whole) {
-  return repeats(part, whole) > 0 ? "" : "it is spread along inner extents";
-}
-
 std::string add_refuses(const Node& node, std::span<const TensorType> inputs) {
   const Shape& whole = node.outputs[0].shape;
   if (!(inputs[0].shape == whole)) {
     return "its first term is spread";
   }
-  return spreads(inputs[1].shape, whole);
+  const auto found = spread(inputs[1].shape, whole);
+  return found && found->outer == 1 ? "" : "its second term is spread along inner extents";
+}
+
+std::string spread_refuses(const Shape& part, const Shape& whole) {
+  return spread(part, whole) ? "" : "it is spread along extents that do not lie together";
 }
 
 std::string sum_refuses(const Node& node, std::span<const TensorType> inputs) {
-  return spreads(node.outputs[0].shape, inputs[0].shape);
+  return spread_refuses(node.outputs[0].shape, inputs[0].shape);
 }
 
 std::string expand_refuses(const Node& node, std::span<const TensorType> inputs) {
-  const Shape& whole = node.outputs[0].shape;
-  const Shape& part = inputs[0].shape;
-  // Along one extent: [B, 1, D] to [B, N, D].
-  return part.elements() == 0 || whole.elements() % part.elements() == 0
-             ? ""
-             : "it is spread along several extents";
+  return spread_refuses(inputs[0].shape, node.outputs[0].shape);
+}
+
+// The random key behind the other inputs of an optimizer is for rounding.
+std::string optimizer_refuses(const Node& node, std::span<const TensorType> inputs) {
+  if (inputs.size() < definition(node.op).most_inputs) {
+    return "";
+  }
+  const DType dtype = inputs[0].dtype;
+  if (dtype != DType::f16 && dtype != DType::bf16) {
+    return "stochastic rounding is of f16 and bf16";
+  }
+  return inputs.back() == TensorType{DType::i64, Shape{3}} ? "" : "a random key is i64 3";
 }
 
 constexpr std::array kBindings = {
@@ -38,6 +46,7 @@ constexpr std::array kBindings = {
     Binding{Op::attention_gradient, run_attention_gradient},
     Binding{Op::layer_norm, run_layer_norm},
     Binding{Op::layer_norm_gradient, run_layer_norm_gradient},
+    Binding{Op::add_layer_norm, run_add_layer_norm},
     Binding{Op::cross_entropy, run_cross_entropy},
     Binding{Op::cross_entropy_gradient, run_cross_entropy_gradient},
     Binding{Op::binary_cross_entropy, run_binary_cross_entropy},
@@ -60,8 +69,8 @@ constexpr std::array kBindings = {
     Binding{Op::check_gradients, run_check_gradients},
     Binding{Op::gradient_factor, run_gradient_factor},
     Binding{Op::learning_rate, run_learning_rate},
-    Binding{Op::adamw, run_adamw},
-    Binding{Op::sgd, run_sgd},
+    Binding{Op::adamw, run_adamw, optimizer_refuses},
+    Binding{Op::sgd, run_sgd, optimizer_refuses},
     Binding{Op::ema, run_ema},
     Binding{Op::advance, run_advance},
     Binding{Op::update_scale, run_update_scale},
@@ -78,19 +87,28 @@ const Binding* binding(Op op) {
   return nullptr;
 }
 
-Index repeats(const Shape& part, const Shape& whole) {
-  // From the innermost extent on equal, then only ones.
+RandomKey random_key(const Call& call, std::size_t input) {
+  if (call.is_dry()) {
+    return {};
+  }
+  const auto* const words = reinterpret_cast<const std::int64_t*>(call.input(input).data);
+  return {static_cast<std::uint64_t>(words[0]), static_cast<std::uint64_t>(words[1]),
+          static_cast<std::uint64_t>(words[2])};
+}
+
+std::optional<Spread> spread(const Shape& part, const Shape& whole) {
+  Spread found;
   std::size_t at = 0;
-  while (at < part.rank() && at < whole.rank() && part.last(at) == whole.last(at)) {
-    ++at;
+  for (; at < whole.rank() && part.last(at) == whole.last(at); ++at) {
+    found.inner *= whole.last(at);
   }
-  for (std::size_t rest = at; rest < part.rank(); ++rest) {
-    if (part.last(rest) != 1) {
-      return 0;
-    }
+  for (; at < whole.rank() && part.last(at) == 1; ++at) {
+    found.times *= whole.last(at);
   }
-  const Index elements = part.elements();
-  return elements == 0 ? 0 : whole.elements() / elements;
+  for (; at < whole.rank() && part.last(at) == whole.last(at); ++at) {
+    found.outer *= whole.last(at);
+  }
+  return at == whole.rank() ? std::optional(found) : std::nullopt;
 }
 
 }  // namespace halfwatt::cpu

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,6 +28,7 @@ void run_attention_gradient(Call& call);
 
 void run_layer_norm(Call& call);
 void run_layer_norm_gradient(Call& call);
+void run_add_layer_norm(Call& call);
 void run_cross_entropy(Call& call);
 void run_cross_entropy_gradient(Call& call);
 void run_binary_cross_entropy(Call& call);
@@ -62,6 +65,7 @@ void run_update_scale(Call& call);
 /// f64, Bf16 of bf16, else float, into which and out of which everything narrower is converted.
 template <class Function>
 void with_element(DType dtype, Function&& function) {
+  // NOLINTNEXTLINE(bugprone-branch-clone): not instantiated, the calls look alike
   if (dtype == DType::f64) {
     function(double());
   } else if (dtype == DType::bf16) {
@@ -74,6 +78,7 @@ void with_element(DType dtype, Function&& function) {
 /// The same with double of f64 and float of everything else.
 template <class Function>
 void with_real(DType dtype, Function&& function) {
+  // NOLINTNEXTLINE(bugprone-branch-clone): as above
   if (dtype == DType::f64) {
     function(double());
   } else {
@@ -81,8 +86,22 @@ void with_real(DType dtype, Function&& function) {
   }
 }
 
-/// How often `part` repeats in `whole`, where it is spread along outer extents only; 0 if it is
-/// spread along others.
-Index repeats(const Shape& part, const Shape& whole);
+/// What random numbers of a step follow from; see KeyedRandom.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint64_t attempt = 0;
+  std::uint64_t first_sample = 0;
+};
+
+/// The key that an input holds; zeros of a dry call.
+RandomKey random_key(const Call& call, std::size_t input);
+
+/// A tensor [outer, inner] that is spread to [outer, times, inner].
+struct Spread {
+  Index outer = 1, times = 1, inner = 1;
+};
+
+/// How `part` is spread to `whole`; nullopt if it is so along extents that do not lie together.
+std::optional<Spread> spread(const Shape& part, const Shape& whole);
 
 }  // namespace halfwatt::cpu

@@ -10,22 +10,6 @@ namespace {
 
 constexpr Index kGrain = 4096;
 
-// The key of the step, of which a dry call has none.
-struct Key {
-  std::uint64_t seed = 0;
-  std::uint64_t attempt = 0;
-  std::uint64_t first_sample = 0;
-};
-
-Key key_of(const Call& call) {
-  if (call.is_dry()) {
-    return {};
-  }
-  const auto* const words = reinterpret_cast<const std::int64_t*>(call.input(1).data);
-  return {static_cast<std::uint64_t>(words[0]), static_cast<std::uint64_t>(words[1]),
-          static_cast<std::uint64_t>(words[2])};
-}
-
 }  // namespace
 
 void run_cast(Call& call) {
@@ -131,7 +115,7 @@ void run_dropout(Call& call) {
     const T* const x = call.as<T>(0);
     T* const y = call.to<T>(0);
     if (!call.is_dry()) {
-      const Key key = key_of(call);
+      const RandomKey key = random_key(call, 1);
       const KeyedRandom random(key.seed, call.attributes().word("path"), key.attempt);
       const double rate = call.attributes().number("rate");
       const auto keep = static_cast<float>(1 - rate);
@@ -166,7 +150,7 @@ void run_drop_path(Call& call) {
     job.factors = factors;
     job.y = call.to<E>(0);
     if (!call.is_dry()) {
-      const Key key = key_of(call);
+      const RandomKey key = random_key(call, 1);
       const KeyedRandom random(key.seed, call.attributes().word("path"), key.attempt);
       const double rate = call.attributes().number("rate");
       for (Index sample = 0; sample < job.rows; ++sample) {

@@ -100,32 +100,16 @@ void run_write(Call& call) {
   }
 }
 
-// Either the whole input again and again, or, where it has one element along an extent inside
-// of it, its inner part as often as that extent is long now.
 void run_expand(Call& call) {
   if (call.is_dry()) {
     return;
   }
-  const TensorView& from = call.input(0);
-  const TensorView& to = call.output(0);
-  const Index part = from.type.shape.elements();
-  const Index whole = to.type.shape.elements();
-  Index inner = part;  // elements that lie together in both
-  if (repeats(from.type.shape, to.type.shape) == 0 && part > 0) {
-    inner = 1;
-    for (std::size_t at = 0; from.type.shape.last(at) == to.type.shape.last(at); ++at) {
-      inner *= to.type.shape.last(at);
+  const Spread to = *spread(call.input(0).type.shape, call.output(0).type.shape);
+  call.workers().parallel_for(to.outer * to.times, 1, [&](Index begin, Index end, int) {
+    for (Index at = begin; at < end; ++at) {
+      move(call.input(0), at / to.times * to.inner, call.output(0), at * to.inner, to.inner);
     }
-  }
-  const Index times = part == 0 ? 0 : whole / part;  // of each inner part, or of the input
-  const bool as_a_whole = inner == part;
-  call.workers().parallel_for(part == 0 ? 0 : whole / inner, 1,
-                              [&](Index begin, Index end, int) {
-                                for (Index at = begin; at < end; ++at) {
-                                  const Index source = as_a_whole ? 0 : at / times * inner;
-                                  move(from, source, to, at * inner, inner);
-                                }
-                              });
+  });
 }
 
 void run_slice(Call& call) {

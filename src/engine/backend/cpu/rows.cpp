@@ -1,4 +1,5 @@
 #include "engine/backend/cpu/bindings.h"
+#include "engine/tensor/convert.h"
 
 namespace halfwatt::cpu {
 namespace {
@@ -36,6 +37,21 @@ void take_losses(Call& call, Job& job) {
   job.mean = reinterpret_cast<Real<E>*>(call.scratch(sizeof(Real<E>)));
 }
 
+// The sum of the first two inputs as it is stored: it is that which is normed.
+template <class E>
+const E* rounded_sum(Call& call) {
+  const TensorView& stored = call.output(0);
+  Add<E> job{stored.type.shape.elements(), call.as<E>(0), call.as<E>(1), call.to<E>(0)};
+  if (!call.is_dry()) {
+    kernels<E>(call.isa()).add(call.workers(), job);
+  }
+  call.finish();
+  if (!call.is_dry()) {
+    convert(stored, {{stored_as<E>(), stored.type.shape}, reinterpret_cast<std::byte*>(job.y)});
+  }
+  return job.y;
+}
+
 }  // namespace
 
 void run_layer_norm(Call& call) {
@@ -59,6 +75,36 @@ void run_layer_norm(Call& call) {
   });
 }
 
+void run_add_layer_norm(Call& call) {
+  const DType sum = call.output(0).type.dtype;
+  const bool is_alike = call.input(0).type.dtype == sum && call.input(1).type.dtype == sum &&
+                        call.output(1).type.dtype == sum;
+  with_element(is_alike || sum == DType::f64 ? sum : DType::f32, [&](auto element) {
+    using E = decltype(element);
+    const Shape& shape = call.input(0).type.shape;
+    LayerNormForward<E> job{};
+    job.rows = shape.rows();
+    job.width = shape.last(0);
+    if (stored_as<E>() == sum) {
+      job.x = call.as<E>(0);
+      job.residual = call.as<E>(1);
+      job.sum = call.to<E>(0);
+    } else {
+      job.x = rounded_sum<E>(call);
+    }
+    job.gamma = call.as<Real<E>>(2);
+    job.beta = call.as<Real<E>>(3);
+    job.epsilon = static_cast<Real<E>>(call.attributes().number("eps"));
+    job.y = call.to<E>(1);
+    job.mean = call.to<Real<E>>(2);
+    job.rstd = call.to<Real<E>>(3);
+    if (!call.is_dry()) {
+      kernels<E>(call.isa()).layer_norm_forward(call.workers(), job);
+    }
+    call.finish();
+  });
+}
+
 void run_layer_norm_gradient(Call& call) {
   with_element(call.input(1).type.dtype, [&](auto element) {
     using E = decltype(element);
@@ -72,6 +118,7 @@ void run_layer_norm_gradient(Call& call) {
     job.gamma = call.as<Real<E>>(2);
     job.mean = call.as<Real<E>>(3);
     job.rstd = call.as<Real<E>>(4);
+    job.residual = call.inputs() == 6 ? call.as<E>(5) : nullptr;
     job.dx = call.to<E>(0);
     job.dgamma = call.to<Real<E>>(1);
     job.dbeta = call.to<Real<E>>(2);
@@ -173,13 +220,16 @@ void run_sum_to(Call& call) {
     using E = decltype(element);
     const Kernels<E>& table = kernels<E>(call.isa());
     SumRows<E> job{};
-    job.rows = repeats(call.output(0).type.shape, call.input(0).type.shape);
-    job.width = call.output(0).type.shape.elements();
+    const Spread from = *spread(call.output(0).type.shape, call.input(0).type.shape);
+    job.rows = from.times;
+    job.width = from.inner;
     job.x = call.as<E>(0);
     job.y = call.to<Real<E>>(0);
     job.workspace = call.scratch(table.sum_rows_bytes(job.rows, job.width));
-    if (!call.is_dry()) {
+    for (Index at = 0; at < from.outer && !call.is_dry(); ++at) {
       table.sum_rows(call.workers(), job);
+      job.x += from.times * from.inner;
+      job.y += from.inner;
     }
     call.finish();
   });

@@ -37,6 +37,7 @@ int changed(const std::atomic<int>& value, int old) {
 }  // namespace
 
 struct Workers::Pool {
+  // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a list of exceptions, none of them new
   explicit Pool(int threads) : failures(static_cast<std::size_t>(threads)) {}
   ~Pool() {
     over = true;

@@ -63,7 +63,10 @@ std::vector<E> gradient(Isa isa,
 /// As it is defined, one query at a time.
 template <class E>
 Attended<double> reference(const AttentionShape& shape, const std::vector<E>& qkv) {
-  const auto [images, tokens, heads, width] = shape;
+  const Index images = shape.images;
+  const Index tokens = shape.tokens;
+  const Index heads = shape.heads;
+  const Index width = shape.width;
   Attended<double> result{std::vector<double>(static_cast<std::size_t>(elements(shape))), {}};
   const auto at = [&](Index image, Index token, Index part, Index head, Index j) {
     return value(qkv[static_cast<std::size_t>(
@@ -164,7 +167,7 @@ TEST(Attention, of_a_row_of_minus_infinities_is_zero) {
   for_all([]<class E>(Isa isa, E) {
     const AttentionShape shape{1, 5, 1, 4};
     auto qkv = numbers<E>(3 * elements(shape), 1);
-    qkv[2 * 12] = element<E>(-kInfinity);  // the third query, against keys that are positive
+    qkv[24] = element<E>(-kInfinity);  // the third query, against keys that are positive
     for (std::size_t token = 0; token < 5; ++token) {
       qkv[token * 12 + 4] = element<E>(1);
     }
@@ -176,7 +179,7 @@ TEST(Attention, of_a_row_of_minus_infinities_is_zero) {
     }
     const auto dqkv = gradient(isa, shape, qkv, numbers<E>(elements(shape), 2));
     for (std::size_t j = 0; j < 4; ++j) {
-      EXPECT_EQ(value(dqkv[2 * 12 + j]), 0);
+      EXPECT_EQ(value(dqkv[24 + j]), 0);
     }
   });
 }
@@ -189,7 +192,7 @@ TEST(Attention, keeps_a_nan_in_its_image_and_head) {
     qkv[16 + 8] = element<E>(std::nan(""));           // the same of token 0
     const auto got = attend(isa, shape, qkv);
     for (std::size_t i = 0; i < got.out.size(); ++i) {
-      ASSERT_EQ(std::isnan(value(got.out[i])), i < 19 * 16 && i % 16 >= 8) << i;
+      ASSERT_EQ(std::isnan(value(got.out[i])), i < std::size_t{19} * 16 && i % 16 >= 8) << i;
     }
   });
 }

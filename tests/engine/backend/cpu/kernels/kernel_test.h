@@ -63,18 +63,17 @@ std::vector<To> converted(const std::vector<From>& from) {
 /// written shows.
 class Workspace {
  public:
-  explicit Workspace(std::size_t bytes) : bytes_(bytes) {
+  explicit Workspace(std::size_t bytes) {
     data_ = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}));
     std::fill(data_, data_ + bytes, std::byte{0xff});
   }
-  ~Workspace() { ::operator delete (data_, bytes_, std::align_val_t{64}); }
+  ~Workspace() { ::operator delete (data_, std::align_val_t{64}); }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   std::byte* data() { return data_; }
 
  private:
   std::byte* data_;
-  std::size_t bytes_;
 };
 
 /// Whether the bits are equal: NaN equals itself, 0 does not equal -0.

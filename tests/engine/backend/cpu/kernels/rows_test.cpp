@@ -79,8 +79,8 @@ TEST(Rows, are_scaled_each_by_its_factor) {
 TEST(Rows, put_a_class_token_before_the_patches_of_every_image) {
   for_all([]<class E>(Isa isa, E) {
     const auto token = numbers<E>(kWidth, 1);
-    const auto patches = numbers<E>(2 * 3 * kWidth, 2);  // two images of three patches
-    std::vector<E> y(2 * 4 * kWidth);
+    const auto patches = numbers<E>(kWidth * 2 * 3, 2);  // two images of three patches
+    std::vector<E> y(kWidth * 2 * 4);
     Workers workers(2);
     kernels<E>(isa).copy_rows(workers, {2, kWidth, token.data(), 0, y.data(), 4 * kWidth});
     kernels<E>(isa).copy_rows(

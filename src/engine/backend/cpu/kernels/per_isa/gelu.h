@@ -18,15 +18,9 @@ void gelu_forward(Workers& workers, const GeluForward<E>& job) {
       E* y = job.y + row * job.width;
       const auto gelu = [](T z) { return stored<E>(z * normal_cdf(z)); };
       if (bias == nullptr) {
-#pragma omp simd
-        for (Index j = 0; j < job.width; ++j) {
-          y[j] = gelu(real(x[j]));
-        }
+        each(0, job.width, [=](Index j) { y[j] = gelu(real(x[j])); });
       } else {
-#pragma omp simd
-        for (Index j = 0; j < job.width; ++j) {
-          y[j] = gelu(real(x[j]) + bias[j]);
-        }
+        each(0, job.width, [=](Index j) { y[j] = gelu(real(x[j]) + bias[j]); });
       }
     }
   });
@@ -43,15 +37,11 @@ void gelu_backward(Workers& workers, const GeluBackward<E>& job) {
       E* dx = job.dx + row * job.width;
       const auto slope = [](T z) { return normal_cdf(z) + z * normal_density(z); };
       if (bias == nullptr) {
-#pragma omp simd
-        for (Index j = 0; j < job.width; ++j) {
-          dx[j] = stored<E>(real(dy[j]) * slope(real(x[j])));
-        }
+        each(0, job.width,
+             [=](Index j) { dx[j] = stored<E>(real(dy[j]) * slope(real(x[j]))); });
       } else {
-#pragma omp simd
-        for (Index j = 0; j < job.width; ++j) {
-          dx[j] = stored<E>(real(dy[j]) * slope(real(x[j]) + bias[j]));
-        }
+        each(0, job.width,
+             [=](Index j) { dx[j] = stored<E>(real(dy[j]) * slope(real(x[j]) + bias[j])); });
       }
     }
   });

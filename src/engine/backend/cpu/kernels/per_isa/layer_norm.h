@@ -62,15 +62,15 @@ void layer_norm_forward(Workers& workers, const LayerNormForward<E>& job) {
         }
         x = sum;
       }
-      const auto [guess, rest, rstd] = moments_of(x, width, job.epsilon);
+      const Moments<T> moments = moments_of(x, width, job.epsilon);
       E* y = job.y + row * width;
 #pragma omp simd
       for (Index j = 0; j < width; ++j) {
-        const T normal = (real(x[j]) - guess - rest) * rstd;
+        const T normal = (real(x[j]) - moments.guess - moments.rest) * moments.rstd;
         y[j] = stored<E>(normal * job.gamma[j] + job.beta[j]);
       }
-      job.mean[row] = guess + rest;
-      job.rstd[row] = rstd;
+      job.mean[row] = moments.guess + moments.rest;
+      job.rstd[row] = moments.rstd;
     }
   });
 }
@@ -113,15 +113,9 @@ void layer_norm_backward_row(const LayerNormBackward<E>& job,
     return rstd * (real(dy[j]) * gamma[j] - along_one - normal * along_normal);
   };
   if (residual == nullptr) {
-#pragma omp simd
-    for (Index j = 0; j < width; ++j) {
-      dx[j] = stored<E>(dx_at(j));
-    }
+    each(0, width, [=](Index j) { dx[j] = stored<E>(dx_at(j)); });
   } else {
-#pragma omp simd
-    for (Index j = 0; j < width; ++j) {
-      dx[j] = stored<E>(dx_at(j) + real(residual[j]));
-    }
+    each(0, width, [=](Index j) { dx[j] = stored<E>(dx_at(j) + real(residual[j])); });
   }
 }
 

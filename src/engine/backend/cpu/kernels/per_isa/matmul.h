@@ -90,7 +90,7 @@ void matmul(Workers& workers, const Matmul<E>& job) {
   using T = Real<E>;
   const Index row_blocks = (job.m + kBlockRows - 1) / kBlockRows;
   // Blocks of like size, in tiles, and enough of them for each thread to get a few.
-  const Index wanted = (4 * workers.threads() + row_blocks - 1) / larger(1, row_blocks);
+  const Index wanted = (Index{4} * workers.threads() + row_blocks - 1) / larger(1, row_blocks);
   const Index rows = rounded_up((job.m + row_blocks - 1) / larger(1, row_blocks), kTileRows);
   const Index columns =
       smaller(kMostBlockColumns, rounded_up((job.n + wanted - 1) / wanted, kTileColumns<T>));

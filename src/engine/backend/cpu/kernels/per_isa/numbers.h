@@ -38,6 +38,15 @@ E stored(Real<E> x) {
   }
 }
 
+/// `body(i)` for all of [begin, end), in any order and side by side.
+template <class Body>
+void each(Index begin, Index end, Body body) {
+#pragma omp simd
+  for (Index i = begin; i < end; ++i) {
+    body(i);
+  }
+}
+
 inline float square_root(float x) { return __builtin_sqrtf(x); }
 inline double square_root(double x) { return __builtin_sqrt(x); }
 

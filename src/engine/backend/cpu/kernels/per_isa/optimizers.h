@@ -53,20 +53,20 @@ AdamWFactors<T> factors_of(const AdamW<T>& job) {
 
 template <class T>
 void adamw_strip(const AdamW<T>& job, const AdamWFactors<T>& factors, Index begin, Index end) {
-  const auto [keep, fresh1, beta2, fresh2, root2, epsilon, step_size, unscale] = factors;
+  const AdamWFactors<T> by = factors;  // a copy: nothing that is stored can change it
   T* parameters = job.parameters;
   T* first = job.first_moments;
   T* second = job.second_moments;
   const T* gradients = job.gradients;
 #pragma omp simd
   for (Index i = begin; i < end; ++i) {
-    const T gradient = gradients[i] * unscale;
-    const T decayed = parameters[i] * keep;
-    const T m = first[i] + fresh1 * (gradient - first[i]);
-    const T v = second[i] * beta2 + fresh2 * gradient * gradient;
+    const T gradient = gradients[i] * by.unscale;
+    const T decayed = parameters[i] * by.keep;
+    const T m = first[i] + by.fresh1 * (gradient - first[i]);
+    const T v = second[i] * by.beta2 + by.fresh2 * gradient * gradient;
     first[i] = m;
     second[i] = v;
-    parameters[i] = decayed - step_size * (m / (square_root(v) / root2 + epsilon));
+    parameters[i] = decayed - by.step_size * (m / (square_root(v) / by.root2 + by.epsilon));
   }
 }
 
@@ -98,22 +98,17 @@ void sgd_strip(const Sgd<T>& job, Index begin, Index end) {
     return decay == 0 ? gradient : gradient + decay * parameters[i];  // 0 * inf would be NaN
   };
   if (momenta == nullptr) {
-#pragma omp simd
-    for (Index i = begin; i < end; ++i) {
-      parameters[i] -= lr * gradient_at(i);
-    }
+    each(begin, end, [=](Index i) { parameters[i] -= lr * gradient_at(i); });
   } else if (job.step == 1) {
-#pragma omp simd
-    for (Index i = begin; i < end; ++i) {
+    each(begin, end, [=](Index i) {
       momenta[i] = gradient_at(i);
       parameters[i] -= lr * momenta[i];
-    }
+    });
   } else {
-#pragma omp simd
-    for (Index i = begin; i < end; ++i) {
+    each(begin, end, [=](Index i) {
       momenta[i] = momenta[i] * momentum + gradient_at(i);
       parameters[i] -= lr * momenta[i];
-    }
+    });
   }
 }
 

@@ -66,7 +66,9 @@ void sum_rows(Workers& workers, const SumRows<E>& job) {
 template <class E>
 void add(Workers& workers, const Add<E>& job) {
   workers.parallel_for(job.count, kGrain, [&job](Index begin, Index end, int) {
-    const auto [count, a, b, y] = job;
+    const E* a = job.a;
+    const E* b = job.b;
+    E* y = job.y;
 #pragma omp simd
     for (Index i = begin; i < end; ++i) {
       y[i] = stored<E>(real(a[i]) + real(b[i]));

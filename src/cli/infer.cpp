@@ -1,0 +1,450 @@
+#include "cli/infer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
+
+#include "base/numerical_state.h"
+#include "base/remark.h"
+#include "base/rng.h"
+#include "cli/output.h"
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/formats/quoted.h"
+#include "engine/formats/safetensors.h"
+#include "engine/infer/inference.h"
+#include "engine/models/weights.h"
+#include "engine/tensor/convert.h"
+#include "report/document.h"
+
+namespace halfwatt {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What was asked for.
+struct Request {
+  InferRecipe recipe;
+  std::string input;
+  std::string format;
+  int top = 5;
+  int threads = 0;
+  std::uint64_t seed = 1;
+};
+
+struct Likely {
+  std::int64_t label = 0;
+  double logit = 0;
+  double probability = 0;  ///< by softmax; of a single logit by the logistic function
+};
+
+/// What the model says of one image: the likeliest classes first, none if a logit is not
+/// finite.
+struct Answer {
+  NumericalState state = NumericalState::unknown;
+  std::vector<Likely> top;
+};
+
+struct Answers {
+  std::vector<Answer> images;
+  bool is_emulated = false;
+
+  NumericalState state() const {
+    const bool dead = std::any_of(images.begin(), images.end(), [](const Answer& each) {
+      return each.state == NumericalState::dead;
+    });
+    return dead ? NumericalState::dead : NumericalState::live;
+  }
+};
+
+Result<VitConfig> read_model(const Invocation& invocation) {
+  const auto name = invocation.get("--model");
+  if (!name) {
+    return bad_input("infer: --model NAME is missing, as in --model vit_tiny_patch16_224");
+  }
+  auto model = vit_named(*name);
+  const auto classes = invocation.whole("--classes", 1000, 1, 1'000'000);
+  const std::string pool = invocation.get("--pool").value_or("token");
+  if (!model) {
+    return model.error();
+  }
+  if (!classes) {
+    return classes.error();
+  }
+  if (pool != "token" && pool != "mean") {
+    return bad_input(fmt::format("--pool {}: needed token or mean", pool));
+  }
+  model->classes = static_cast<std::int64_t>(*classes);
+  model->pool = pool == "mean" ? VitConfig::Pool::mean : VitConfig::Pool::token;
+  return model;
+}
+
+Result<InferRecipe> read_recipe(const Invocation& invocation) {
+  auto model = read_model(invocation);
+  if (!model) {
+    return model.error();
+  }
+  auto precision = precision_named(invocation.get("--precision").value_or("fp32"));
+  if (!precision) {
+    return precision.error();
+  }
+  const auto batch = invocation.whole("--batch", 8, 1, 1'000'000);
+  if (!batch) {
+    return batch.error();
+  }
+  InferRecipe recipe{
+      std::move(*model), std::move(*precision), {}, static_cast<std::int64_t>(*batch)};
+  for (const std::string& text : invocation.all("--override")) {
+    auto override = precision_override(text);
+    if (!override) {
+      return override.error();
+    }
+    recipe.overrides.push_back(std::move(*override));
+  }
+  return recipe;
+}
+
+Result<Request> read_request(const Invocation& invocation) {
+  auto recipe = read_recipe(invocation);
+  if (!recipe) {
+    return recipe.error();
+  }
+  const auto input = invocation.get("--input");
+  if (!input) {
+    return bad_input("infer: --input is missing: a safetensors file, or synthetic:N");
+  }
+  const std::string format = invocation.get("--format").value_or("table");
+  if (format != "table" && format != "csv" && format != "json") {
+    return bad_input(fmt::format("--format {}: needed table, csv or json", format));
+  }
+  const auto top = invocation.whole("--top", 5, 1, 1'000'000);
+  const auto threads = invocation.whole("--threads", 0, 1, 1024);
+  const auto seed = invocation.whole("--seed", 1, 0, 0x1p53);
+  for (const auto* each : {&top, &threads, &seed}) {
+    if (!*each) {
+      return each->error();
+    }
+  }
+  return Request{std::move(*recipe),
+                 *input,
+                 format,
+                 static_cast<int>(*top),
+                 static_cast<int>(*threads),
+                 static_cast<std::uint64_t>(*seed)};
+}
+
+// `count` images of standard normal numbers; the first ones are the same whatever the count.
+Result<Tensor> synthetic(const Request& request, std::string_view count, const Target& target) {
+  Invocation words;
+  words.add("--input synthetic:", std::string(count));
+  const auto images = words.whole("--input synthetic:", 0, 1, 1e9);
+  if (!images) {
+    return images.error();
+  }
+  const VitConfig& model = request.recipe.model;
+  const TensorType type{DType::f32, Shape{static_cast<std::int64_t>(*images), model.channels,
+                                          model.image, model.image}};
+  if (static_cast<double>(type.bytes()) > target.memory.value_or(Bytes(1e18)).value()) {
+    return bad_input(fmt::format("--input {}: {} bytes do not fit into memory", request.input,
+                                 type.bytes()));
+  }
+  Tensor tensor(type);
+  Rng rng(request.seed);
+  for (float& value : tensor.as<float>()) {
+    value = static_cast<float>(rng.normal());
+  }
+  return tensor;
+}
+
+Result<Tensor> from_file(const Request& request) {
+  const auto file = SafetensorsFile::open(request.input);
+  if (!file) {
+    return file.error();
+  }
+  const auto& tensors = file->header().tensors;
+  const StoredTensor* images = tensors.size() == 1 ? &tensors.front() : file->find("images");
+  if (images == nullptr) {
+    return bad_input(
+        fmt::format("{}: {} tensors, and none is called images; needed one of that name, or "
+                    "one alone",
+                    shown(request.input), tensors.size()));
+  }
+  // Before anything is read: what it is; then what is in it.
+  if (images->type.dtype != DType::f32) {
+    return bad_input(
+        fmt::format("{}: images: {}; needed f32", shown(request.input), text(images->type)));
+  }
+  auto tensor = file->read(*images);
+  if (!tensor) {
+    return tensor.error();
+  }
+  if (const auto good = check_images(request.recipe.model, tensor->view()); !good) {
+    return bad_input(fmt::format("{}: {}", shown(request.input), good.error().message));
+  }
+  return tensor;
+}
+
+Result<Tensor> read_images(const Request& request, const Target& target) {
+  constexpr std::string_view kSynthetic = "synthetic:";
+  const std::string_view input = request.input;
+  return input.starts_with(kSynthetic)
+             ? synthetic(request, input.substr(kSynthetic.size()), target)
+             : from_file(request);
+}
+
+Result<void> set_weights(const Invocation& invocation, const Request& request, States& states) {
+  const auto path = invocation.get("--weights");
+  if (!path) {
+    remark(fmt::format("no --weights: they are drawn from seed {}, as before any training",
+                       request.seed));
+    draw_weights(states, request.seed);
+    return {};
+  }
+  const auto report = load_weights(*path, states);
+  if (!report) {
+    return report.error();
+  }
+  if (report->not_finite > 0) {
+    remark(fmt::format("{}: {} numbers are not finite, the first in {}", shown(*path),
+                       report->not_finite, report->first_not_finite));
+  }
+  if (report->overflowed > 0) {
+    remark(fmt::format("{}: {} numbers are too large for {}, the first in {}", shown(*path),
+                       report->overflowed, request.recipe.precision.name,
+                       report->first_overflowed));
+  }
+  return {};
+}
+
+std::vector<Likely> likeliest(std::span<const double> logits, int top) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const double logit : logits) {
+    sum += std::exp(logit - largest);
+  }
+  std::vector<std::int64_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto kept = std::min<std::ptrdiff_t>(top, std::ssize(order));
+  const auto logit = [&](std::int64_t at) { return logits[static_cast<std::size_t>(at)]; };
+  // Of equals the first class first, so that the order is the same everywhere.
+  std::partial_sort(order.begin(), order.begin() + kept, order.end(),
+                    [&](std::int64_t one, std::int64_t other) {
+                      return logit(one) != logit(other) ? logit(one) > logit(other)
+                                                        : one < other;
+                    });
+  std::vector<Likely> best;
+  for (auto at = order.begin(); at != order.begin() + kept; ++at) {
+    best.push_back({*at, logit(*at),
+                    logits.size() == 1 ? 1 / (1 + std::exp(-logit(*at)))
+                                       : std::exp(logit(*at) - largest) / sum});
+  }
+  return best;
+}
+
+std::vector<Answer> answers(const Tensor& logits, int top) {
+  Tensor wide(TensorType{DType::f64, logits.shape()});
+  convert(logits.view(), wide.view());
+  const std::span<const double> all = wide.as<double>();
+  const auto classes = static_cast<std::size_t>(logits.shape()[1]);
+  std::vector<Answer> rows;
+  for (std::size_t at = 0; at < all.size(); at += classes) {
+    const auto row = all.subspan(at, classes);
+    const bool finite =
+        std::all_of(row.begin(), row.end(), [](double logit) { return std::isfinite(logit); });
+    rows.push_back(finite ? Answer{NumericalState::live, likeliest(row, top)}
+                          : Answer{NumericalState::dead, {}});
+  }
+  return rows;
+}
+
+std::string table(const Request& request, const Answers& answers) {
+  Table table;
+  table.columns = {{"image"}, {"class"}, {"logit"}, {"probability"}, {"state", false}};
+  for (std::size_t image = 0; image < answers.images.size(); ++image) {
+    const Answer& answer = answers.images[image];
+    const Cell state{std::string(text(answer.state)),
+                     answer.state == NumericalState::dead ? Emphasis::bad : Emphasis::plain};
+    if (answer.top.empty()) {
+      const Cell unknown{"unknown", Emphasis::faint};
+      table.rows.push_back({{fmt::format("{}", image)}, unknown, unknown, unknown, state});
+    }
+    for (const Likely& each : answer.top) {
+      table.rows.push_back({{fmt::format("{}", image)},
+                            {fmt::format("{}", each.label)},
+                            {fmt::format("{:.5g}", each.logit)},
+                            {fmt::format("{:.4f}", each.probability)},
+                            state});
+    }
+  }
+  const InferRecipe& recipe = request.recipe;
+  Document document{fmt::format("{} in {}", recipe.model.name, recipe.precision.name), "", {}};
+  document.blocks.push_back(std::move(table));
+  if (answers.is_emulated) {
+    document.blocks.push_back(
+        Note{"emulated: this device stores and rounds in the format and computes in fp32; the "
+             "numbers are right, the speed says nothing"});
+  }
+  return for_stdout(document);
+}
+
+std::string csv(const Request& request, const Answers& answers) {
+  std::string lines = "image,rank,class,logit,probability,state,precision,emulated\n";
+  // A precision in words has commas in it.
+  const std::string tail =
+      fmt::format("\"{}\",{}\n", request.recipe.precision.name, answers.is_emulated);
+  for (std::size_t image = 0; image < answers.images.size(); ++image) {
+    const Answer& answer = answers.images[image];
+    if (answer.top.empty()) {
+      lines += fmt::format("{},,,,,{},{}", image, text(answer.state), tail);
+    }
+    for (std::size_t rank = 0; rank < answer.top.size(); ++rank) {
+      const Likely& each = answer.top[rank];
+      lines += fmt::format("{},{},{},{},{},{},{}", image, rank + 1, each.label, each.logit,
+                           each.probability, text(answer.state), tail);
+    }
+  }
+  return lines;
+}
+
+std::string json(const Invocation& invocation, const Request& request, const Answers& answers) {
+  const InferRecipe& recipe = request.recipe;
+  const auto weights = invocation.get("--weights");
+  Json json = {{"schema", "halfwatt.infer/1"},
+               {"model", recipe.model.name},
+               {"classes", recipe.model.classes},
+               {"pool", recipe.model.pool == VitConfig::Pool::mean ? "mean" : "token"},
+               {"precision", recipe.precision.name},
+               {"overrides", invocation.all("--override")},
+               {"emulated", answers.is_emulated},
+               {"weights", weights ? Json(*weights) : Json(nullptr)},
+               {"input", request.input},
+               {"seed", request.seed},
+               {"batch", recipe.batch},
+               {"numerical_state", text(answers.state())},
+               {"images", Json::array()}};
+  for (const Answer& answer : answers.images) {
+    Json top = Json::array();
+    for (const Likely& each : answer.top) {
+      top.push_back(
+          {{"class", each.label}, {"logit", each.logit}, {"probability", each.probability}});
+    }
+    json["images"].push_back({{"numerical_state", text(answer.state)},
+                              {"top", answer.top.empty() ? Json(nullptr) : std::move(top)}});
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<void> write_logits(const Invocation& invocation,
+                          const Request& request,
+                          const Tensor& logits) {
+  const auto path = invocation.get("--output");
+  if (!path) {
+    return {};
+  }
+  const NamedTensor tensor{"logits", logits.view()};
+  return write_safetensors(
+      *path, {&tensor, 1},
+      {{"model", request.recipe.model.name}, {"precision", request.recipe.precision.name}});
+}
+
+Result<void> show(const Invocation& invocation,
+                  const Request& request,
+                  const Answers& answers) {
+  const auto printed = print(request.format == "json"  ? json(invocation, request, answers)
+                             : request.format == "csv" ? csv(request, answers)
+                                                       : table(request, answers));
+  if (!printed || answers.state() == NumericalState::live) {
+    return printed;
+  }
+  const auto is_dead = [](const Answer& each) { return each.state == NumericalState::dead; };
+  const auto first = std::find_if(answers.images.begin(), answers.images.end(), is_dead);
+  return Error{
+      ErrorKind::workload,
+      fmt::format("dead: {} of {} images have logits that are not finite, the first is "
+                  "image {}; halfwatt inspect --values tells whether the weights are, "
+                  "and --precision fp32 whether its range mends it",
+                  std::count_if(answers.images.begin(), answers.images.end(), is_dead),
+                  answers.images.size(), first - answers.images.begin())};
+}
+
+Result<void> run(const Invocation& invocation) {
+  const auto request = read_request(invocation);
+  if (!request) {
+    return request.error();
+  }
+  const auto backend = open_cpu({"cpu", request->threads});
+  if (!backend) {
+    return backend.error();
+  }
+  const auto images = read_images(*request, (*backend)->target());
+  if (!images) {
+    return images.error();
+  }
+  const auto inference = Inference::open(request->recipe, **backend);
+  if (!inference) {
+    return inference.error();
+  }
+  if (const auto set = set_weights(invocation, *request, (*inference)->states()); !set) {
+    return set.error();
+  }
+  const auto logits = (*inference)->logits(images->view());
+  if (!logits) {
+    return logits.error();
+  }
+  if (const auto written = write_logits(invocation, *request, *logits); !written) {
+    return written.error();
+  }
+  return show(invocation, *request,
+              {answers(*logits, request->top), (*inference)->is_emulated()});
+}
+
+}  // namespace
+
+Command infer_command() {
+  Command command;
+  command.name = "infer";
+  command.summary = "a Vision Transformer's logits of images, in any precision";
+  command.description =
+      "Runs a model on the processors of this machine and prints the likeliest classes of each "
+      "image. Weights are a safetensors file under timm's names; without one they are drawn as "
+      "before any training, which is said. Images are the tensor `images` of a safetensors "
+      "file (or its only one), f32 [N, channels, side, side], or random numbers.\n\nAlways a "
+      "whole batch is computed, so an image has the same logits to the bit beside any others; "
+      "not so in fp8, whose scale is one for the batch. A precision that this device does not "
+      "have is emulated, and labelled so. An image whose logits are not finite is dead: exit "
+      "status 4.";
+  command.options = {
+      {"--model", "NAME",
+       "vit_{tiny,small,base,large}_patch{16,32}_{224,384}, or vit_micro_patchP_S of any patch "
+       "and side"},
+      {"--weights", "FILE", "a safetensors file with timm's names"},
+      {"--input", "WHAT", "a safetensors file of images, or synthetic:N"},
+      {"--classes", "N", "that the head tells apart; 1000, and 1 is one logit"},
+      {"--pool", "WHAT", "what the head sees: token (the default), or mean"},
+      {"--precision", "MODE",
+       "fp32 (the default), tf32, amp-fp16, amp-bf16, fp16, bf16, fp8, fp64, O0 to O3, or "
+       "param=DTYPE,compute=DTYPE,output=DTYPE"},
+      {"--override", "PATTERN=MODE", "another precision for some layers, as 'head.*=fp32'",
+       true},
+      {"--batch", "N", "images at once; 8"},
+      {"--top", "K", "classes to print of each image; 5"},
+      {"--threads", "N", "of the processor; as many as this process may use"},
+      {"--seed", "N", "of synthetic images, and of weights without a file; 1"},
+      {"--format", "FORMAT", "table (the default), csv or json"},
+      {"--output", "FILE",
+       "also write all logits: a safetensors file with the tensor `logits`"},
+  };
+  command.examples = {
+      {"halfwatt infer --model vit_tiny_patch16_224 --weights w.st --input images.st",
+       "what is in these images?"},
+      {"halfwatt infer --model vit_micro_patch4_16 --input synthetic:4 --precision fp8",
+       "does it run here?"},
+  };
+  command.run = run;
+  return command;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,133 @@
+#include "engine/infer/inference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/passes/pipeline.h"
+#include "engine/plan/fit.h"
+#include "engine/plan/summary_text.h"
+
+namespace halfwatt {
+namespace {
+
+Result<Plan> plan_of(const InferRecipe& recipe, std::int64_t batch, const Target& target) {
+  Compilation asked;
+  asked.precision = recipe.precision;
+  asked.overrides = recipe.overrides;
+  asked.targets = {target};
+  const auto compiled = compile(vit(recipe.model, batch, ModelMode::infer), asked);
+  return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
+}
+
+double bytes_held(const Plan& plan) { return static_cast<double>(footprint(plan, 0).total()); }
+
+// With what a user can do about it.
+Error too_large(const InferRecipe& recipe, const Plan& plan, const Target& target) {
+  const auto fit = largest_that_fits(std::nullopt, [&](const StepCut& cut) -> Result<double> {
+    const auto smaller = plan_of(recipe, cut.batch, target);
+    return smaller ? Result<double>(bytes_held(*smaller) - target.memory->value())
+                   : smaller.error();
+  });
+  if (!fit) {
+    return fit.error();
+  }
+  return bad_input(
+      fmt::format("{} with --batch {} does not fit: {} are needed on {}, {} are there; {}",
+                  recipe.model.name, recipe.batch, bytes_text(Bytes(bytes_held(plan))),
+                  target.name, bytes_text(*target.memory),
+                  *fit ? fmt::format("--batch {} would", (*fit)->batch) : "no batch does"));
+}
+
+// `count` whole images from `first` on, the last of all again where there are no more.
+Tensor rows_of(const TensorView& images, std::int64_t first, std::int64_t count) {
+  Tensor rows(TensorType{DType::f32, images.type.shape.with(0, count)});
+  const std::int64_t each = rows.shape().elements() / count;
+  const auto from = images.as<float>();
+  const auto to = rows.as<float>();
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::int64_t image = std::min(first + row, images.type.shape[0] - 1);
+    std::copy_n(from.data() + image * each, each, to.data() + row * each);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<void> check_images(const VitConfig& model, const TensorView& images) {
+  const Shape& shape = images.type.shape;
+  const Shape one{1, model.channels, model.image, model.image};
+  if (images.type.dtype != DType::f32 || shape.rank() != 4 || shape[0] < 1 ||
+      !(shape.with(0, 1) == one)) {
+    return bad_input(fmt::format("images: {}; {} needs f32 Nx{}x{}x{} of one image or more",
+                                 text(images.type), model.name, model.channels, model.image,
+                                 model.image));
+  }
+  const auto numbers = images.as<float>();
+  const auto bad = std::find_if(numbers.begin(), numbers.end(),
+                                [](float number) { return !std::isfinite(number); });
+  if (bad == numbers.end()) {
+    return {};
+  }
+  const std::int64_t place = (bad - numbers.begin()) % one.elements();
+  const std::int64_t side = model.image;
+  return bad_input(fmt::format(
+      "images: image {} holds {} in channel {}, row {}, column {}; needed finite numbers",
+      (bad - numbers.begin()) / one.elements(), *bad, place / (side * side),
+      place / side % side, place % side));
+}
+
+Result<std::unique_ptr<Inference>> Inference::open(const InferRecipe& recipe,
+                                                   Backend& backend) {
+  auto plan = plan_of(recipe, recipe.batch, backend.target());
+  if (!plan) {
+    return plan.error();
+  }
+  const Target& target = backend.target();
+  if (target.memory && bytes_held(*plan) > target.memory->value()) {
+    return too_large(recipe, *plan, target);
+  }
+  std::unique_ptr<Inference> inference(new Inference(backend));
+  std::vector<Plan> plans;
+  plans.push_back(std::move(*plan));
+  auto session = Session::open(std::move(plans), {&backend}, inference->states_);
+  if (!session) {
+    return session.error();
+  }
+  inference->session_ = std::move(*session);
+  return inference;
+}
+
+bool Inference::is_emulated() const {
+  const Target& target = backend_->target();
+  const auto& steps = plan().devices[0].steps;
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+    return target.support &&
+           target.support(plan().graph, step.node).kind == Support::Kind::emulated;
+  });
+}
+
+Result<Tensor> Inference::logits(const TensorView& images) {
+  const std::int64_t batch = plan().inputs[0].type.shape[0];
+  const std::int64_t all = images.type.shape[0];
+  Tensor logits;
+  for (std::int64_t first = 0; first < all; first += batch) {
+    session_->bind(0, "images", rows_of(images, first, batch).view());
+    if (const auto ran = session_->run(0); !ran) {
+      return ran.error();
+    }
+    const Tensor rows = session_->result(0, "logits");
+    if (first == 0) {
+      logits = Tensor(TensorType{rows.dtype(), rows.shape().with(0, all)});
+    }
+    const std::size_t each = rows.type().bytes() / static_cast<std::size_t>(batch);
+    const auto valid = static_cast<std::size_t>(std::min(batch, all - first));
+    std::copy_n(rows.view().data, valid * each,
+                logits.view().data + static_cast<std::size_t>(first) * each);
+  }
+  return logits;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,211 @@
+#include "engine/models/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "base/check.h"
+#include "engine/formats/quoted.h"
+#include "engine/formats/safetensors.h"
+#include "engine/models/initial.h"
+#include "engine/tensor/convert.h"
+
+namespace halfwatt {
+namespace {
+
+/// The states in which a parameter is held: itself, or copies of it, or both.
+using Held = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+Held held_in(const States& states) {
+  Held held;
+  for (const std::string& name : states.names()) {
+    const StateSpec& spec = states.spec(name);
+    if (spec.role == StateRole::parameter) {
+      held[name].insert(held[name].begin(), name);
+    } else if (spec.role == StateRole::copy) {
+      held[spec.of].push_back(name);
+    }
+  }
+  return held;
+}
+
+const Shape* shape_of(std::string_view parameter, const Held& held, const States& states) {
+  const auto found = held.find(parameter);
+  return found == held.end() ? nullptr : &states.spec(found->second.front()).type.shape;
+}
+
+// Copies follow their parameter; only where it is not there they are set themselves.
+Result<void> set(const std::vector<std::string>& held,
+                 const TensorView& value,
+                 States& states) {
+  const bool has_parameter = states.spec(held.front()).role == StateRole::parameter;
+  for (std::size_t at = 0; at < (has_parameter ? 1 : held.size()); ++at) {
+    if (const auto loaded = states.load(held[at], value); !loaded) {
+      return loaded;
+    }
+  }
+  return {};
+}
+
+/// Tensors of one kind that are wrong: how many, and the first few.
+class Wrong {
+ public:
+  explicit Wrong(std::string_view kind) : kind_(kind) {}
+
+  void add(const std::string& tensor) {
+    constexpr int kNamed = 3;
+    if (++count_ <= kNamed) {
+      named_ += (named_.empty() ? "" : ", ") + tensor;
+    } else if (count_ == kNamed + 1) {
+      named_ += ", ...";
+    }
+  }
+  std::string text() const {
+    return count_ == 0 ? "" : fmt::format("; {} {} ({})", count_, kind_, named_);
+  }
+
+ private:
+  std::string_view kind_;
+  std::string named_;
+  int count_ = 0;
+};
+
+// The flags that a user may have forgotten.
+std::string remedy(const SafetensorsFile& file, const Held& held, const States& states) {
+  std::string text;
+  const StoredTensor* head = file.find("head.weight");
+  const Shape* needed = shape_of("head.weight", held, states);
+  if (head != nullptr && head->type.shape.rank() == 2 && needed != nullptr &&
+      head->type.shape[0] != (*needed)[0]) {
+    text += fmt::format("; its head has {0} class{1}: --classes {0}", head->type.shape[0],
+                        head->type.shape[0] == 1 ? "" : "es");
+  }
+  const bool pools_mean = file.find("fc_norm.weight") != nullptr;
+  if (pools_mean != (held.count("fc_norm.weight") > 0) &&
+      (pools_mean || file.find("norm.weight") != nullptr)) {
+    text += fmt::format("; its head sees the {0}: --pool {0}", pools_mean ? "mean" : "token");
+  }
+  return text;
+}
+
+Result<void> check(const SafetensorsFile& file,
+                   const std::string& path,
+                   const Held& held,
+                   const States& states) {
+  Wrong missing("missing");
+  Wrong extra("extra");
+  Wrong shaped("of another shape");
+  Wrong typed("no floats");
+  for (const auto& [name, where] : held) {
+    if (file.find(name) == nullptr) {
+      missing.add(name);
+    }
+  }
+  for (const StoredTensor& each : file.header().tensors) {
+    const Shape* needed = shape_of(each.name, held, states);
+    if (needed == nullptr) {
+      extra.add(quoted_name(each.name));
+    } else if (!(each.type.shape == *needed)) {
+      shaped.add(
+          fmt::format("{} {}, needs {}", each.name, text(each.type.shape), text(*needed)));
+    } else if (!is_float(each.type.dtype)) {
+      typed.add(fmt::format("{} {}", each.name, text(each.type.dtype)));
+    }
+  }
+  const std::string wrong = missing.text() + extra.text() + shaped.text() + typed.text();
+  if (wrong.empty()) {
+    return {};
+  }
+  return bad_input(fmt::format("{}: not the weights of this model{}{}", path, wrong,
+                               remedy(file, held, states)));
+}
+
+std::int64_t not_finite(const TensorView& tensor) {
+  Tensor wide(TensorType{DType::f64, tensor.type.shape});
+  convert(tensor, wide.view());
+  const auto values = wide.as<double>();
+  return std::count_if(values.begin(), values.end(),
+                       [](double value) { return !std::isfinite(value); });
+}
+
+void count(const std::string& name,
+           const TensorView& from,
+           const std::vector<DType>& to,
+           WeightsReport& report) {
+  const std::int64_t before = not_finite(from);
+  std::int64_t after = before;
+  for (const DType dtype : to) {
+    Tensor narrow(TensorType{dtype, from.type.shape});
+    convert(from, narrow.view());
+    after = std::max(after, not_finite(narrow.view()));
+  }
+  if (before > 0 && report.not_finite == 0) {
+    report.first_not_finite = name;
+  }
+  if (after > before && report.overflowed == 0) {
+    report.first_overflowed = name;
+  }
+  report.not_finite += before;
+  report.overflowed += after - before;
+  report.converted += from.type.dtype == to.front() ? 0 : 1;
+  ++report.tensors;
+}
+
+std::vector<DType> dtypes(const std::vector<std::string>& held, const States& states) {
+  std::vector<DType> all;
+  for (const std::string& name : held) {
+    all.push_back(states.spec(name).type.dtype);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<WeightsReport> load_weights(const std::filesystem::path& path, States& states) {
+  const auto file = SafetensorsFile::open(path);
+  if (!file) {
+    return file.error();
+  }
+  const Held held = held_in(states);
+  if (const auto right = check(*file, shown(path), held, states); !right) {
+    return right.error();
+  }
+  WeightsReport report;
+  for (const auto& [name, where] : held) {
+    const auto tensor = file->read(*file->find(name));
+    if (!tensor) {
+      return tensor.error();
+    }
+    count(name, tensor->view(), dtypes(where, states), report);
+    if (const auto loaded = set(where, tensor->view(), states); !loaded) {
+      return loaded.error();
+    }
+  }
+  return report;
+}
+
+Result<void> save_weights(const std::filesystem::path& path, const States& states) {
+  const Held held = held_in(states);
+  std::vector<Tensor> tensors;
+  std::vector<NamedTensor> named;
+  for (const auto& [name, where] : held) {
+    HALFWATT_CHECK(where.front() == name, "weights are saved where the parameters are held");
+    tensors.push_back(states.save(name));
+    named.push_back({name, tensors.back().view()});
+  }
+  return write_safetensors(path, named);
+}
+
+void draw_weights(States& states, std::uint64_t seed) {
+  for (const auto& [name, where] : held_in(states)) {
+    StateSpec parameter = states.spec(where.front());
+    parameter.name = name;
+    const auto done = set(where, initial_value(parameter, seed).view(), states);
+    HALFWATT_CHECK(done.has_value(), "a parameter takes a tensor of its own shape");
+  }
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/result.h"
+#include "engine/exec/states.h"
+
+namespace halfwatt {
+
+/// What became of numbers on their way from a file into states.
+struct WeightsReport {
+  std::int64_t tensors = 0;
+  std::int64_t converted = 0;    ///< of these, how many have another dtype in the file
+  std::int64_t not_finite = 0;   ///< elements that are no finite numbers in the file
+  std::string first_not_finite;  ///< the first tensor that holds one
+  std::int64_t overflowed = 0;   ///< elements too large for the state or a copy of it
+  std::string first_overflowed;
+};
+
+/// Fills the parameters of `states`, and the copies of them, from a safetensors file under
+/// timm's names, converted to their dtypes; states may hold copies alone, as inference does.
+/// Errors (bad_input): a malformed file; one with other tensors than these parameters: one line
+/// with those that are missing, extra, of another shape or no floats, and the flag that mends
+/// it where one does. Nothing is loaded then; a file that becomes unreadable half way leaves
+/// its first tensors loaded.
+Result<WeightsReport> load_weights(const std::filesystem::path& path, States& states);
+
+/// Writes the parameters of `states` as timm names and shapes them, in their dtypes; one that
+/// several layers use is there once. The states must hold them, not copies alone. Errors: as
+/// write_safetensors().
+Result<void> save_weights(const std::filesystem::path& path, const States& states);
+
+/// Sets the parameters of `states`, and the copies of them, as initial_value() says.
+void draw_weights(States& states, std::uint64_t seed);
+
+}  // namespace halfwatt

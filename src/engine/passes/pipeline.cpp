@@ -1,0 +1,175 @@
+#include "engine/passes/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/check.h"
+#include "engine/ops/op_def.h"
+#include "engine/ops/verify.h"
+#include "engine/passes/autodiff.h"
+#include "engine/passes/fuse.h"
+#include "engine/passes/recompute.h"
+
+namespace halfwatt {
+namespace {
+
+/// A graph on its way: passes read what is asked, and change the rest.
+struct Work {
+  const Compilation& asked;
+  Graph graph;
+  std::optional<Graph> update;
+  std::vector<std::string> remarks;
+};
+
+struct GraphPass {
+  std::string_view name;
+  Result<void> (*run)(Work& work);
+};
+
+Result<void> precision(Work& work) {
+  auto cast = with_precision(work.graph, work.asked.precision, work.asked.overrides);
+  if (!cast) {
+    return cast.error();
+  }
+  work.graph = std::move(*cast);
+  return {};
+}
+
+Result<void> autodiff(Work& work) {
+  if (work.asked.optimizer) {
+    work.graph = with_gradients(work.graph, work.asked.precision, work.asked.micro_batches);
+  }
+  return {};
+}
+
+Result<void> update(Work& work) {
+  if (!work.asked.optimizer || gradient_names(work.graph).empty()) {
+    return {};
+  }
+  const Precision& precision = work.asked.precision;
+  if (work.asked.micro_batches == 1) {
+    work.graph = with_update(work.graph, precision, *work.asked.optimizer);
+  } else {
+    work.graph = with_accumulation(work.graph, precision);
+    work.update = update_of(work.graph, precision, *work.asked.optimizer);
+  }
+  return {};
+}
+
+Result<void> placement(Work& work) {
+  auto placed = with_placement(work.graph, work.asked.place, work.asked.targets);
+  if (!placed) {
+    return placed.error();
+  }
+  if (work.update) {
+    auto follows = with_homes(*work.update, placed->homes, work.asked.targets);
+    if (!follows) {
+      return follows.error();
+    }
+    work.update = std::move(*follows);
+  }
+  work.graph = std::move(placed->graph);
+  work.remarks = std::move(placed->remarks);
+  return {};
+}
+
+Result<void> recompute(Work& work) {
+  if (work.asked.recompute) {
+    work.graph = with_recompute(work.graph);
+  }
+  return {};
+}
+
+Result<void> fuse(Work& work) {
+  work.graph = with_fused(work.graph);
+  return {};
+}
+
+// From top to bottom.
+constexpr std::array kPasses = {
+    GraphPass{"precision", precision},  //
+    GraphPass{"autodiff", autodiff},    //
+    GraphPass{"update", update},        //
+    GraphPass{"placement", placement},  //
+    GraphPass{"recompute", recompute},  //
+    GraphPass{"fuse", fuse},
+};
+
+Result<void> check_pass(std::string_view flag, std::string_view name) {
+  const auto names = pass_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) {
+    return {};
+  }
+  return bad_input(
+      fmt::format("{} {}: no such pass; there are {}", flag, name, fmt::join(names, ", ")));
+}
+
+Result<void> check(const Compilation& asked) {
+  HALFWATT_CHECK(!asked.targets.empty() && asked.micro_batches >= 1,
+                 "a compilation is for a device and a batch");
+  for (const std::string& name : asked.skip) {
+    if (const auto known = check_pass("--skip-pass", name); !known) {
+      return known;
+    }
+  }
+  return asked.print_after.empty() ? Result<void>()
+                                   : check_pass("--print-after", asked.print_after);
+}
+
+Result<void> check(const Work& work, std::string_view pass) {
+  for (const Graph* graph : {&work.graph, work.update ? &*work.update : nullptr}) {
+    if (const auto legal = graph ? verify(*graph) : Result<void>(); !legal) {
+      return bad_input(fmt::format("after pass {}: {}", pass, legal.error().message));
+    }
+  }
+  return {};
+}
+
+std::string print(const Work& work) {
+  return work.update
+             ? fmt::format("micro-batch\n{}\nupdate\n{}", text(work.graph), text(*work.update))
+             : text(work.graph);
+}
+
+}  // namespace
+
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> names;
+  for (const GraphPass& pass : kPasses) {
+    names.push_back(pass.name);
+  }
+  return names;
+}
+
+Result<Compiled> compile(const Graph& model, const Compilation& asked) {
+  if (const auto fine = check(asked); !fine) {
+    return fine.error();
+  }
+  Work work{asked, model, {}, {}};
+  Compiled compiled;
+  for (const GraphPass& pass : kPasses) {
+    const auto start = std::chrono::steady_clock::now();
+    const bool skipped =
+        std::find(asked.skip.begin(), asked.skip.end(), pass.name) != asked.skip.end();
+    if (const auto done = skipped ? Result<void>() : pass.run(work); !done) {
+      return done.error();
+    }
+    if (const auto legal = check(work, pass.name); !legal) {
+      return legal.error();
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    compiled.passes.push_back({pass.name, Seconds(took.count()), skipped});
+    if (asked.print_after == pass.name) {
+      compiled.printed = print(work);
+    }
+  }
+  compiled.graph = std::move(work.graph);
+  compiled.update = std::move(work.update);
+  compiled.remarks = std::move(work.remarks);
+  return compiled;
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,223 @@
+// Section 3 of the facts on mixed precision, vectors 13 to 19, through the backend.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "engine/exec/cpu_run.h"
+#include "engine/ops/builder.h"
+
+namespace halfwatt {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+struct Input {
+  TensorType type;
+  std::vector<double> values;
+};
+
+/// Output `output` of one op.
+std::vector<double> computed(Op op,
+                             const std::vector<Input>& inputs,
+                             const Attributes& attributes = {},
+                             int output = 0) {
+  Graph graph;
+  Builder build(graph);
+  std::vector<Value> values;
+  for (std::size_t at = 0; at < inputs.size(); ++at) {
+    values.push_back(build.input("x" + std::to_string(at), inputs[at].type));
+  }
+  graph.set_result("y", Builder::output(build.add(op, values, attributes), output));
+  CpuRun run(graph);
+  for (std::size_t at = 0; at < inputs.size(); ++at) {
+    run.bind("x" + std::to_string(at), inputs[at].values);
+  }
+  run.run();
+  return run.numbers("y");
+}
+
+void expect_near(const std::vector<double>& got,
+                 const std::vector<double>& wanted,
+                 double error) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t at = 0; at < got.size(); ++at) {
+    EXPECT_NEAR(got[at], wanted[at], error) << at;
+  }
+}
+
+std::vector<double> layer_norm(
+    DType dtype, const std::vector<double>& row, double eps, double beta = 0, int output = 0) {
+  const auto width = static_cast<std::int64_t>(row.size());
+  return computed(Op::layer_norm,
+                  {{{dtype, Shape{1, width}}, row},
+                   {{dtype, Shape{width}}, {1}},
+                   {{dtype, Shape{width}}, {beta}}},
+                  {{"eps", eps}}, output);
+}
+
+TEST(LayerNorm, gives_beta_for_a_constant_row) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    for (const double value : {3.0, 1000.1, 256.0}) {
+      const std::vector<double> row(768, value);
+      EXPECT_EQ(layer_norm(dtype, row, 1e-6, 0.25), std::vector<double>(768, 0.25))
+          << text(dtype) << " " << value;
+    }
+  }
+  const std::vector<double> row(16, 3.0);
+  EXPECT_NEAR(layer_norm(DType::f32, row, 1e-6, 0, 2)[0], 1000, 1e-3);
+  EXPECT_NEAR(layer_norm(DType::f32, row, 1e-5, 0, 2)[0], 316.2278, 1e-3);
+}
+
+TEST(LayerNorm, has_the_values_of_the_vectors) {
+  expect_near(layer_norm(DType::f32, {1, 2, 3, 4}, 1e-6),
+              {-1.34164025, -0.44721341, 0.44721341, 1.34164025}, 2e-7);
+  std::vector<double> row(768);
+  std::vector<double> wanted(768);
+  for (std::size_t at = 0; at < row.size(); ++at) {
+    row[at] = 4096 + static_cast<double>(at % 2);
+    wanted[at] = at % 2 == 0 ? -0.999998 : 0.999998;
+  }
+  expect_near(layer_norm(DType::f32, row, 1e-6), wanted, 1e-6);
+}
+
+TEST(LayerNorm, has_statistics_that_squares_of_half_do_not_overflow) {
+  std::vector<double> row(64, 300.0);
+  row[0] = -300;
+  for (const double each : layer_norm(DType::f16, row, 1e-6)) {
+    EXPECT_TRUE(std::isfinite(each) && each != 0);
+  }
+}
+
+// Attention of one head one wide, whose query is 1: a softmax of the keys, the value of each
+// being 1 in an image of its own.
+std::vector<double> softmax(DType dtype, const std::vector<double>& scores) {
+  const auto n = static_cast<std::int64_t>(scores.size());
+  std::vector<double> qkv;
+  for (std::int64_t image = 0; image < n; ++image) {
+    for (std::int64_t token = 0; token < n; ++token) {
+      const double score = scores[static_cast<std::size_t>(token)];
+      qkv.insert(qkv.end(), {1, score, token == image ? 1.0 : 0.0});
+    }
+  }
+  const auto out =
+      computed(Op::attention, {{{dtype, Shape{n, n, 3}}, qkv}}, {{"heads", std::int64_t{1}}});
+  std::vector<double> shares;
+  for (std::int64_t image = 0; image < n; ++image) {
+    shares.push_back(out[static_cast<std::size_t>(image * n)]);
+  }
+  return shares;
+}
+
+TEST(Softmax, has_the_values_of_the_vectors) {
+  EXPECT_EQ(softmax(DType::f32, {0, -kInf, 0}), (std::vector<double>{0.5, 0, 0.5}));
+  EXPECT_EQ(softmax(DType::f16, {65504, 65504}), (std::vector<double>{0.5, 0.5}));
+  expect_near(softmax(DType::f32, {1, 2, 3}), {0.09003057, 0.24472847, 0.66524096}, 1e-7);
+}
+
+TEST(Softmax, gives_nothing_and_has_no_gradient_where_all_scores_are_minus_infinity) {
+  EXPECT_EQ(softmax(DType::f32, {-kInf, -kInf}), (std::vector<double>{0, 0}));
+  const Attributes one_head = {{"heads", std::int64_t{1}}};
+  const Input qkv{{DType::f32, Shape{1, 2, 3}}, {1, -kInf, 1, 1, -kInf, 1}};
+  const std::vector<double> lse = computed(Op::attention, {qkv}, one_head, 1);
+  EXPECT_EQ(lse, (std::vector<double>{-kInf, -kInf}));
+  const auto gradient = computed(Op::attention_gradient,
+                                 {{{DType::f32, Shape{1, 2, 1}}, {1, 1}},
+                                  qkv,
+                                  {{DType::f32, Shape{1, 2, 1}}, {0, 0}},
+                                  {{DType::f32, Shape{1, 1, 2}}, lse}},
+                                 one_head);
+  // Of q it is 0 times k, which is infinite; of keys and values it is 0.
+  for (const std::size_t at : {1U, 2U, 4U, 5U}) {
+    EXPECT_EQ(gradient[at], 0) << at;
+  }
+}
+
+struct Loss {
+  double mean;
+  std::vector<double> gradient;
+};
+
+Loss loss_of(Op op,
+             Op gradient_op,
+             const Input& logits,
+             const Input& labels,
+             const Attributes& attributes = {}) {
+  const Input valid{{DType::i64, Shape()}, {double(logits.type.shape[0])}};
+  const Input one{{logits.type.dtype, Shape()}, {1}};
+  return {computed(op, {logits, labels, valid}, attributes)[0],
+          computed(gradient_op, {one, logits, labels, valid}, attributes)};
+}
+
+Loss binary(double logit, double target) {
+  const TensorType type{DType::f32, Shape{1, 1}};
+  return loss_of(Op::binary_cross_entropy, Op::binary_cross_entropy_gradient, {type, {logit}},
+                 {type, {target}});
+}
+
+TEST(BinaryCrossEntropy, has_the_values_of_the_vectors) {
+  EXPECT_NEAR(binary(0, 0).mean, 0.69314718, 1e-7);
+  EXPECT_EQ(binary(100, 0).mean, 100);
+  EXPECT_GE(binary(100, 1).mean, 0);
+  EXPECT_LE(binary(100, 1).mean, 3.8e-44);
+  EXPECT_EQ(binary(-100, 1).mean, 100);
+  EXPECT_EQ(binary(1000, 1).mean, 0);
+  EXPECT_NEAR(binary(2, 0.9).mean, 0.32692801, 1e-7);
+  EXPECT_NEAR(binary(2, 0.9).gradient[0], -0.01920292, 1e-7);
+}
+
+Loss cross(const std::vector<double>& logits, double label, double smoothing) {
+  const auto classes = static_cast<std::int64_t>(logits.size());
+  return loss_of(Op::cross_entropy, Op::cross_entropy_gradient,
+                 {{DType::f32, Shape{1, classes}}, logits}, {{DType::i64, Shape{1}}, {label}},
+                 {{"smoothing", smoothing}});
+}
+
+TEST(CrossEntropy, has_the_values_of_the_vectors) {
+  const Loss plain = cross({2, 1, 0.1}, 0, 0);
+  EXPECT_NEAR(plain.mean, 0.41703002, 1e-7);
+  expect_near(plain.gradient, {-0.34099886, 0.24243297, 0.09856589}, 1e-7);
+  const Loss smoothed = cross({2, 1, 0.1}, 0, 0.1);
+  EXPECT_NEAR(smoothed.mean, 0.51369668, 1e-7);
+  expect_near(smoothed.gradient, {-0.27433219, 0.20909964, 0.06523256}, 1e-7);
+  EXPECT_NEAR(cross(std::vector<double>(1000, 0.5), 7, 0).mean, 6.90775528, 2e-6);
+  EXPECT_EQ(cross({1000, 0}, 0, 0).mean, 0);
+  EXPECT_EQ(cross({1000, 0}, 1, 0).mean, 1000);
+  EXPECT_NEAR(cross({1000, 0}, 1, 0.1).mean, 950, 1e-4);
+}
+
+TEST(Gelu, is_the_exact_one) {
+  for (const auto& [dtype, error] :
+       {std::pair(DType::f64, 5e-9), std::pair(DType::f32, 2e-7)}) {
+    const TensorType type{dtype, Shape{1, 4}};
+    const auto values = computed(Op::gelu, {{type, {-5, -1, 1, 3}}});
+    expect_near(values, {-1.43326e-6, -0.15865525, 0.84134475, 2.99595031}, error);
+    // What is left of 1 - 1 far from 0, where the form with tanh has nothing like it.
+    EXPECT_NEAR(values[0], -1.43326e-6, dtype == DType::f64 ? 5e-12 : 5e-10);
+    expect_near(computed(Op::gelu_gradient, {{type, {1}}, {type, {0, 1, -1, 0}}}),
+                {0.5, 1.08331547, -0.08331547, 0.5}, error);
+  }
+}
+
+TEST(Accumulation, of_4096_ones_is_4096_whatever_they_are_stored_as) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    const Input ones{{dtype, Shape{1, 4096}}, {1}};
+    EXPECT_EQ(computed(Op::matmul, {ones, ones}, {{"transpose_b", true}})[0], 4096);
+  }
+  for (const DType math : {DType::tf32, DType::e4m3, DType::e5m2}) {
+    const Input ones{{DType::bf16, Shape{1, 4096}}, {1}};
+    EXPECT_EQ(computed(Op::matmul, {ones, ones},
+                       {{"transpose_b", true}, {"math_a", math}, {"math_b", math}})[0],
+              4096);
+  }
+  const Input tenths{{DType::f16, Shape{1, 10000}}, {0.1}};
+  const Input ones{{DType::f16, Shape{1, 10000}}, {1}};
+  EXPECT_EQ(computed(Op::matmul, {tenths, ones}, {{"transpose_b", true}})[0], 1000);
+  const Input rows{{DType::f16, Shape{4096, 1}}, {1}};
+  EXPECT_EQ(computed(Op::sum_to, {rows}, {{"shape", Shape{1}}})[0], 4096);
+}
+
+}  // namespace
+}  // namespace halfwatt

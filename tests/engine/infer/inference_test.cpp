@@ -1,0 +1,211 @@
+#include "engine/infer/inference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/rng.h"
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/models/weights.h"
+
+namespace halfwatt {
+namespace {
+
+VitConfig micro() {
+  VitConfig config = *vit_named("vit_micro_patch4_16");
+  config.classes = 10;
+  return config;
+}
+
+constexpr std::int64_t kPixels = 3 * 16 * 16;
+
+Tensor random_images(std::int64_t count) {
+  Tensor images(TensorType{DType::f32, Shape{count, 3, 16, 16}});
+  Rng rng(3);
+  for (float& value : images.as<float>()) {
+    value = static_cast<float>(rng.normal());
+  }
+  return images;
+}
+
+Tensor picked(const Tensor& images, const std::vector<std::int64_t>& places) {
+  Tensor some(
+      TensorType{DType::f32, images.shape().with(0, static_cast<std::int64_t>(places.size()))});
+  for (std::size_t at = 0; at < places.size(); ++at) {
+    std::copy_n(images.as<float>().data() + places[at] * kPixels, kPixels,
+                some.as<float>().data() + static_cast<std::int64_t>(at) * kPixels);
+  }
+  return some;
+}
+
+struct Model {
+  explicit Model(std::string_view mode, std::int64_t batch = 5, VitConfig config = micro())
+      : backend(*open_cpu({"cpu", 2})) {
+    auto opened =
+        Inference::open({std::move(config), *precision_named(mode), {}, batch}, *backend);
+    EXPECT_TRUE(opened) << opened.error().message;
+    inference = std::move(*opened);
+    draw_weights(inference->states(), 5);
+  }
+  Tensor logits(const Tensor& images) { return std::move(*inference->logits(images.view())); }
+
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Inference> inference;
+};
+
+std::vector<std::byte> row(const Tensor& logits, std::int64_t at) {
+  const std::size_t each = logits.type().bytes() / static_cast<std::size_t>(logits.shape()[0]);
+  const std::byte* begin = logits.view().data + static_cast<std::size_t>(at) * each;
+  return {begin, begin + each};
+}
+
+class EachMode : public testing::TestWithParam<const char*> {};
+
+TEST_P(EachMode, gives_an_image_the_same_bits_alone_as_beside_others_and_at_any_place) {
+  for (const auto pool : {VitConfig::Pool::token, VitConfig::Pool::mean}) {
+    VitConfig config = micro();
+    config.pool = pool;
+    Model model(GetParam(), 5, config);
+    const Tensor images = random_images(12);
+    const Tensor together = model.logits(images);
+    EXPECT_EQ(together.shape(), (Shape{12, 10}));
+    std::vector<std::int64_t> places(12);
+    std::iota(places.begin(), places.end(), 0);
+    for (int turn = 0; turn < 4; ++turn) {
+      std::rotate(places.begin(), places.begin() + 7, places.end());
+      std::reverse(places.begin() + turn, places.end());
+      const Tensor moved = model.logits(picked(images, places));
+      for (std::size_t at = 0; at < places.size(); ++at) {
+        EXPECT_EQ(row(moved, static_cast<std::int64_t>(at)), row(together, places[at]))
+            << GetParam() << ": image " << places[at] << " at place " << at;
+      }
+    }
+    for (std::int64_t image = 0; image < 12; ++image) {
+      EXPECT_EQ(row(model.logits(picked(images, {image})), 0), row(together, image))
+          << GetParam() << ": image " << image << " alone";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Inference,
+    EachMode,
+    testing::Values("fp64", "fp32", "tf32", "bf16", "amp-bf16", "fp16", "amp-fp16", "O2"));
+
+TEST(Inference, of_the_last_images_is_not_changed_by_what_fills_the_batch) {
+  // fp8 scales by the largest number of the batch, so padding with anything else would show.
+  Model model("fp8", 4);
+  const Tensor two = random_images(2);
+  const Tensor filled = picked(two, {0, 1, 1, 1});
+  EXPECT_EQ(row(model.logits(two), 0), row(model.logits(filled), 0));
+  EXPECT_EQ(model.logits(two).shape(), (Shape{2, 10}));
+}
+
+TEST(Inference, computes_with_the_weights_that_were_loaded_in_every_mode) {
+  for (const Precision& precision : precisions()) {
+    Model model(precision.name);
+    const Tensor images = random_images(1);
+    const Tensor before = model.logits(images);
+    draw_weights(model.inference->states(), 6);
+    EXPECT_NE(row(model.logits(images), 0), row(before, 0)) << precision.name;
+  }
+}
+
+TEST(Inference, says_which_modes_this_device_only_emulates) {
+  for (const auto mode : {"fp64", "fp32", "bf16", "amp-bf16"}) {
+    EXPECT_FALSE(Model(mode).inference->is_emulated()) << mode;
+  }
+  for (const auto mode : {"tf32", "fp16", "amp-fp16", "fp8", "O2", "O3"}) {
+    EXPECT_TRUE(Model(mode).inference->is_emulated()) << mode;
+  }
+}
+
+/// A device with another memory.
+class SmallBackend final : public Backend {
+ public:
+  explicit SmallBackend(double bytes) : real_(*open_cpu({"cpu", 1})), target_(real_->target()) {
+    target_.memory = Bytes(bytes);
+  }
+  const Target& target() const override { return target_; }
+  Buffer allocate(std::size_t bytes) override { return real_->allocate(bytes); }
+  std::size_t allocated() const override { return real_->allocated(); }
+  void upload(std::byte* to, std::span<const std::byte> from) override {
+    real_->upload(to, from);
+  }
+  void download(std::span<std::byte> to, const std::byte* from) override {
+    real_->download(to, from);
+  }
+  std::unique_ptr<Executable> compile(const Plan& plan,
+                                      int device,
+                                      const Bound& bound) override {
+    return real_->compile(plan, device, bound);
+  }
+
+ private:
+  std::unique_ptr<Backend> real_;
+  Target target_;
+};
+
+TEST(Inference, that_does_not_fit_is_refused_with_the_batch_that_does) {
+  for (const auto mode : {"fp32", "O2"}) {
+    InferRecipe recipe{micro(), *precision_named(mode), {}, 4};
+    SmallBackend roomy(1e9);
+    ASSERT_TRUE(Inference::open(recipe, roomy));
+    const auto held = [&] {
+      const auto inference = *Inference::open(recipe, roomy);
+      return static_cast<double>(roomy.allocated());
+    }();
+    SmallBackend exact(held);
+    EXPECT_TRUE(Inference::open(recipe, exact)) << "what is promised is what is allocated";
+    recipe.batch = 64;
+    const auto refused = Inference::open(recipe, exact);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::bad_input);
+    EXPECT_NE(refused.error().message.find("--batch 4 would"), std::string::npos)
+        << refused.error().message;
+  }
+  SmallBackend tiny(1000);
+  const auto refused = Inference::open({micro(), *precision_named("fp32"), {}, 4}, tiny);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("no batch does"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST(Inference, refuses_an_override_that_matches_no_layer) {
+  const auto backend = *open_cpu();
+  const auto refused = Inference::open(
+      {micro(), *precision_named("bf16"), {*precision_override("tail.*=fp32")}, 1}, *backend);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("--override tail.*"), std::string::npos);
+}
+
+std::string refusal(const Tensor& images) {
+  const auto good = check_images(micro(), images.view());
+  return good ? "" : good.error().message;
+}
+
+TEST(Images, of_numbers_that_are_not_finite_are_refused_by_their_place) {
+  Tensor images = random_images(3);
+  EXPECT_EQ(refusal(images), "");
+  images.as<float>()[2 * kPixels + 256 + 5 * 16 + 7] = NAN;
+  EXPECT_EQ(refusal(images),
+            "images: image 2 holds nan in channel 1, row 5, column 7; needed finite numbers");
+  images.as<float>()[kPixels - 1] = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(
+      refusal(images),
+      "images: image 0 holds -inf in channel 2, row 15, column 15; needed finite numbers");
+}
+
+TEST(Images, of_another_type_are_refused_with_what_the_model_takes) {
+  EXPECT_EQ(
+      refusal(Tensor(TensorType{DType::f32, Shape{2, 3, 16, 8}})),
+      "images: f32 2x3x16x8; vit_micro_patch4_16 needs f32 Nx3x16x16 of one image or more");
+  EXPECT_NE(refusal(Tensor(TensorType{DType::f32, Shape{0, 3, 16, 16}})), "");
+  EXPECT_NE(refusal(Tensor(TensorType{DType::f32, Shape{3, 16, 16}})), "");
+  EXPECT_NE(refusal(Tensor(TensorType{DType::f16, Shape{1, 3, 16, 16}})), "");
+}
+
+}  // namespace
+}  // namespace halfwatt

@@ -1,0 +1,247 @@
+#include "engine/models/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/exec/session.h"
+#include "engine/formats/folder.h"
+#include "engine/formats/safetensors.h"
+#include "engine/models/vit.h"
+#include "engine/ops/builder.h"
+#include "engine/tensor/convert.h"
+
+namespace halfwatt {
+namespace {
+
+VitConfig micro(std::int64_t classes = 10, VitConfig::Pool pool = VitConfig::Pool::token) {
+  VitConfig config = *vit_named("vit_micro_patch4_16");
+  config.classes = classes;
+  config.pool = pool;
+  return config;
+}
+
+/// The parameters of a model in some dtype, on a backend.
+struct Model {
+  explicit Model(const VitConfig& config, DType dtype = DType::f32) : backend(*open_cpu()) {
+    for (StateSpec spec : vit_parameters(config)) {
+      spec.type.dtype = dtype;
+      states.ensure(spec, *backend);
+    }
+  }
+  std::unique_ptr<Backend> backend;
+  States states;
+};
+
+/// What a test may change of a file of weights before it is written.
+class Weights {
+ public:
+  explicit Weights(const VitConfig& config) {
+    for (const StateSpec& spec : vit_parameters(config)) {
+      set(spec.name, DType::f32, spec.type.shape, 0.5);
+    }
+  }
+  void set(const std::string& name, DType dtype, const Shape& shape, double value) {
+    const std::vector<double> values(static_cast<std::size_t>(shape.elements()), value);
+    Tensor tensor(TensorType{dtype, shape});
+    if (is_float(dtype)) {
+      convert(Tensor::of<double>(DType::f64, shape, values).view(), tensor.view());
+    } else {
+      std::fill(tensor.view().bytes().begin(), tensor.view().bytes().end(), std::byte{1});
+    }
+    tensors_[name] = std::move(tensor);
+  }
+  Tensor& operator[](const std::string& name) { return tensors_.at(name); }
+  void drop(const std::string& name) { tensors_.erase(name); }
+  std::filesystem::path write() const {
+    std::vector<NamedTensor> named;
+    for (const auto& [name, tensor] : tensors_) {
+      named.push_back({name, tensor.view()});
+    }
+    const auto written = write_safetensors(folder_.path("w.safetensors"), named);
+    EXPECT_TRUE(written);
+    return folder_.path("w.safetensors");
+  }
+
+ private:
+  Folder folder_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+std::string refusal(const Weights& weights, const VitConfig& config) {
+  Model model(config);
+  const auto report = load_weights(weights.write(), model.states);
+  EXPECT_FALSE(report);
+  const std::string message = report ? "" : report.error().message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+  for (const std::string& name : model.states.names()) {
+    const Tensor state = model.states.save(name);
+    for (const float value : state.as<float>()) {
+      EXPECT_EQ(value, 0) << "nothing is loaded of a file that is refused";
+    }
+  }
+  return message;
+}
+
+testing::AssertionResult says(const std::string& message, const std::string& part) {
+  return message.find(part) != message.npos ? testing::AssertionSuccess()
+                                            : testing::AssertionFailure() << message;
+}
+
+std::vector<std::byte> bytes(const Tensor& tensor) {
+  const auto all = tensor.view().bytes();
+  return {all.begin(), all.end()};
+}
+
+TEST(Weights, come_back_from_a_file_as_they_went_into_it) {
+  const Folder folder;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    Model model(micro(), dtype);
+    draw_weights(model.states, 7);
+    ASSERT_TRUE(save_weights(folder.path("w"), model.states));
+    Model other(micro(), dtype);
+    const auto report = load_weights(folder.path("w"), other.states);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->tensors, 32);
+    EXPECT_EQ(report->converted, 0);
+    EXPECT_EQ(report->overflowed, 0);
+    for (const StateSpec& spec : vit_parameters(micro())) {
+      EXPECT_EQ(bytes(other.states.save(spec.name)), bytes(model.states.save(spec.name)));
+    }
+  }
+}
+
+TEST(Weights, are_written_under_the_names_and_in_the_shapes_of_timm) {
+  const Folder folder;
+  Model model(micro());
+  ASSERT_TRUE(save_weights(folder.path("w"), model.states));
+  const auto file = SafetensorsFile::open(folder.path("w"));
+  ASSERT_TRUE(file);
+  const auto parameters = vit_parameters(micro());
+  EXPECT_EQ(file->header().tensors.size(), parameters.size());
+  for (const StateSpec& spec : parameters) {
+    ASSERT_NE(file->find(spec.name), nullptr) << spec.name;
+    EXPECT_EQ(file->find(spec.name)->type, spec.type) << spec.name;
+  }
+}
+
+TEST(Weights, that_two_layers_share_are_in_the_file_once) {
+  Graph graph;
+  Builder build(graph);
+  const Value x = build.input("x", {DType::f32, Shape{2, 4}});
+  const StateSpec shared{
+      "shared.weight", StateRole::parameter, {DType::f32, Shape{4, 4}}, {}, 0};
+  const Value once = build.linear(x, build.read(shared), {});
+  graph.set_result("y", build.linear(once, build.read(shared), {}));
+  const auto backend = *open_cpu();
+  States states;
+  std::vector<Plan> plans;
+  plans.push_back(*lower(graph, {&backend->target(), 1}));
+  const auto session = Session::open(std::move(plans), {backend.get()}, states);
+  ASSERT_TRUE(session);
+  const Folder folder;
+  ASSERT_TRUE(save_weights(folder.path("w"), states));
+  const auto file = SafetensorsFile::open(folder.path("w"));
+  ASSERT_TRUE(file);
+  ASSERT_EQ(file->header().tensors.size(), 1U);
+  EXPECT_EQ(file->header().tensors[0].name, "shared.weight");
+}
+
+TEST(Weights, beside_other_states_are_the_only_ones_in_the_file) {
+  Model model(micro());
+  model.states.ensure(
+      {"head.bias@m", StateRole::moment, {DType::f32, Shape{10}}, "head.bias", 0},
+      *model.backend);
+  const Folder folder;
+  ASSERT_TRUE(save_weights(folder.path("w"), model.states));
+  EXPECT_EQ(SafetensorsFile::open(folder.path("w"))->header().tensors.size(), 32U);
+  EXPECT_TRUE(load_weights(folder.path("w"), model.states));
+}
+
+TEST(Weights, of_another_model_are_listed_by_what_is_wrong_with_them) {
+  Weights weights(micro());
+  for (const std::string layer : {"norm1", "attn.qkv", "attn.proj"}) {
+    weights.drop("blocks.1." + layer + ".weight");
+    weights.drop("blocks.1." + layer + ".bias");
+  }
+  weights.set("blocks.2.norm1.weight", DType::f32, Shape{32}, 0);
+  weights.set("pos_embed", DType::f32, Shape{1, 50, 32}, 0);
+  weights.set("norm.bias", DType::i8, Shape{32}, 0);
+  const std::string message = refusal(weights, micro());
+  EXPECT_TRUE(
+      says(message,
+           "w.safetensors: not the weights of this model; 6 missing "
+           "(blocks.1.attn.proj.bias, blocks.1.attn.proj.weight, "
+           "blocks.1.attn.qkv.bias, ...); 1 extra (\"blocks.2.norm1.weight\"); 1 of "
+           "another shape (pos_embed 1x50x32, needs 1x17x32); 1 no floats (norm.bias i8)"));
+}
+
+TEST(Weights, of_another_head_are_refused_with_the_flag_that_fits) {
+  EXPECT_TRUE(
+      says(refusal(Weights(micro(7)), micro(10)), "its head has 7 classes: --classes 7"));
+  EXPECT_TRUE(says(refusal(Weights(micro(1)), micro(10)), "its head has 1 class: --classes 1"));
+  const auto mean = VitConfig::Pool::mean;
+  EXPECT_TRUE(
+      says(refusal(Weights(micro(10, mean)), micro()), "its head sees the mean: --pool mean"));
+  EXPECT_TRUE(says(refusal(Weights(micro()), micro(10, mean)),
+                   "its head sees the token: --pool token"));
+}
+
+TEST(Weights, become_the_dtype_of_the_model_and_what_does_not_fit_is_counted) {
+  Weights weights(micro());
+  weights.set("head.weight", DType::f64, Shape{10, 32}, 1.0 / 3);
+  weights["head.bias"].as<float>()[3] = 1e6F;
+  weights["head.bias"].as<float>()[4] = -65520.0F;  // rounds to infinity, 65519 would not
+  weights["head.bias"].as<float>()[5] = 65519.0F;
+  weights["norm.bias"].as<float>()[0] = NAN;
+  Model model(micro(), DType::f16);
+  const auto report = load_weights(weights.write(), model.states);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->converted, 32);
+  EXPECT_EQ(report->overflowed, 2);
+  EXPECT_EQ(report->first_overflowed, "head.bias");
+  EXPECT_EQ(report->not_finite, 1);
+  EXPECT_EQ(report->first_not_finite, "norm.bias");
+  EXPECT_EQ(model.states.save("head.weight").as<std::uint16_t>()[0],
+            (encode<DType::f16>(1.0 / 3)));
+}
+
+TEST(Weights, that_are_too_large_for_a_copy_alone_are_counted_too) {
+  Model model(micro());
+  model.states.ensure(
+      {"head.bias@f16", StateRole::copy, {DType::f16, Shape{10}}, "head.bias", 0},
+      *model.backend);
+  Weights weights(micro());
+  weights["head.bias"].as<float>()[3] = 1e6F;
+  const auto report = load_weights(weights.write(), model.states);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->overflowed, 1);
+  EXPECT_EQ(report->converted, 0);
+}
+
+TEST(Weights, fill_copies_where_the_parameters_are_not_held) {
+  const auto backend = *open_cpu();
+  States states;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    states.ensure({"head.bias@" + std::string(text(dtype)),
+                   StateRole::copy,
+                   {dtype, Shape{2}},
+                   "head.bias",
+                   0},
+                  *backend);
+  }
+  const Folder folder;
+  const Tensor bias = Tensor::of<float>(DType::f32, Shape{2}, std::vector<float>{1.5F, 70000});
+  const NamedTensor named{"head.bias", bias.view()};
+  ASSERT_TRUE(write_safetensors(folder.path("w"), {&named, 1}));
+  const auto report = load_weights(folder.path("w"), states);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->tensors, 1);
+  EXPECT_EQ(report->overflowed, 1) << "in f16 alone";
+  EXPECT_EQ(states.save("head.bias@f16").as<std::uint16_t>()[0], (encode<DType::f16>(1.5)));
+  EXPECT_EQ(states.save("head.bias@bf16").as<std::uint16_t>()[1], (encode<DType::bf16>(7e4)));
+}
+
+}  // namespace
+}  // namespace halfwatt

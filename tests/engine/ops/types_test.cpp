@@ -1,0 +1,413 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/ops/op_def.h"
+
+namespace halfwatt {
+namespace {
+
+using Types = std::vector<TensorType>;
+
+TensorType f32(Shape shape) { return {DType::f32, shape}; }
+TensorType f16(Shape shape) { return {DType::f16, shape}; }
+TensorType i64(Shape shape) { return {DType::i64, shape}; }
+const TensorType kScalar = f32(Shape());
+const TensorType kFlag{DType::boolean, Shape()};
+const TensorType kCount = i64(Shape());
+const TensorType kAge{DType::i32, Shape()};
+const TensorType kTally = i64(Shape{2});
+const TensorType kKey = i64(Shape{3});
+
+Attributes axis(std::int64_t at) { return {{"axis", at}}; }
+Attributes shape(Shape to) { return {{"shape", to}}; }
+Attributes range(const char* length, std::int64_t at, std::int64_t begin, std::int64_t count) {
+  return {{"axis", at}, {"begin", begin}, {length, count}};
+}
+Attributes typed(DType dtype, Shape to) { return {{"dtype", dtype}, {"shape", to}}; }
+Attributes heads(std::int64_t count) { return {{"heads", count}}; }
+Attributes rate(double share) { return {{"rate", share}, {"path", std::string("blocks.0")}}; }
+
+struct Fitting {
+  Op op;
+  Types inputs;
+  Attributes attributes;
+  Types outputs;
+};
+
+// One of every op at least: in the order of the enumeration.
+const std::vector<Fitting> kFitting = {
+    {Op::input, {}, typed(DType::f16, Shape{2}), {f16(Shape{2})}},
+    {Op::constant, {}, typed(DType::f32, Shape{}), {kScalar}},
+    {Op::read, {}, typed(DType::f32, Shape{2, 3}), {f32(Shape{2, 3})}},
+    {Op::write, {f32(Shape{2})}, {}, {}},
+    {Op::matmul, {f32(Shape{2, 5, 3}), f32(Shape{3, 4})}, {}, {f32(Shape{2, 5, 4})}},
+    {Op::matmul,
+     {f16(Shape{5, 3}), f16(Shape{4, 3}), f16(Shape{4})},
+     {{"transpose_b", true}},
+     {f16(Shape{5, 4})}},
+    {Op::matmul,
+     {f32(Shape{2, 5, 3}), f32(Shape{10, 4})},
+     {{"transpose_a", true}},
+     {f32(Shape{3, 4})}},
+    {Op::attention,
+     {f16(Shape{2, 5, 24})},
+     heads(4),
+     {f16(Shape{2, 5, 8}), f32(Shape{2, 4, 5})}},
+    {Op::attention_gradient,
+     {f16(Shape{2, 5, 8}), f16(Shape{2, 5, 24}), f16(Shape{2, 5, 8}), f32(Shape{2, 4, 5})},
+     heads(4),
+     {f16(Shape{2, 5, 24})}},
+    {Op::layer_norm,
+     {f16(Shape{2, 5, 8}), f32(Shape{8}), f32(Shape{8})},
+     {{"eps", 1e-6}},
+     {f16(Shape{2, 5, 8}), f32(Shape{10}), f32(Shape{10})}},
+    {Op::layer_norm_gradient,
+     {f16(Shape{5, 8}), f16(Shape{5, 8}), f32(Shape{8}), f32(Shape{5}), f32(Shape{5})},
+     {},
+     {f16(Shape{5, 8}), f32(Shape{8}), f32(Shape{8})}},
+    {Op::cross_entropy,
+     {f32(Shape{5, 8}), i64(Shape{5}), kCount},
+     {{"smoothing", 0.1}},
+     {kScalar, f32(Shape{5})}},
+    {Op::cross_entropy_gradient,
+     {kScalar, f32(Shape{5, 8}), i64(Shape{5}), kCount},
+     {{"smoothing", 0.1}},
+     {f32(Shape{5, 8})}},
+    {Op::binary_cross_entropy,
+     {f32(Shape{5, 1}), f32(Shape{5, 1}), kCount},
+     {},
+     {kScalar, f32(Shape{5})}},
+    {Op::binary_cross_entropy_gradient,
+     {kScalar, f32(Shape{5, 1}), f32(Shape{5, 1}), kCount},
+     {},
+     {f32(Shape{5, 1})}},
+    {Op::mean, {f32(Shape{2, 5, 8})}, axis(1), {f32(Shape{2, 8})}},
+    {Op::sum_to, {f32(Shape{2, 5, 8})}, shape(Shape{5, 1}), {f32(Shape{5, 1})}},
+    {Op::cast, {f32(Shape{2})}, {{"to", DType::bf16}}, {{DType::bf16, Shape{2}}}},
+    {Op::add, {f16(Shape{2, 1}), f32(Shape{3})}, {}, {f32(Shape{2, 3})}},
+    {Op::scale, {f16(Shape{2})}, {{"factor", 2.0}}, {f16(Shape{2})}},
+    {Op::scale, {f16(Shape{2}), f32(Shape{1})}, {}, {f16(Shape{2})}},
+    {Op::gelu, {f16(Shape{2})}, {}, {f16(Shape{2})}},
+    {Op::gelu_gradient, {f16(Shape{2}), f16(Shape{2})}, {}, {f16(Shape{2})}},
+    {Op::dropout, {f16(Shape{2}), kKey}, rate(0), {f16(Shape{2})}},
+    {Op::drop_path, {f16(Shape{2}), kKey}, rate(0.5), {f16(Shape{2})}},
+    {Op::reshape, {i64(Shape{2, 3})}, shape(Shape{6, 1}), {i64(Shape{6, 1})}},
+    {Op::expand, {f32(Shape{1, 3})}, shape(Shape{4, 2, 3}), {f32(Shape{4, 2, 3})}},
+    {Op::slice, {f32(Shape{2, 7})}, range("count", 1, 2, 5), {f32(Shape{2, 5})}},
+    {Op::slice_gradient, {f32(Shape{2, 5})}, range("extent", 1, 2, 7), {f32(Shape{2, 7})}},
+    {Op::concatenate, {f16(Shape{2, 5}), f32(Shape{2, 1})}, axis(1), {f32(Shape{2, 6})}},
+    {Op::patches,
+     {f32(Shape{2, 3, 8, 4})},
+     {{"patch", std::int64_t{4}}},
+     {f32(Shape{2, 2, 48})}},
+    {Op::transfer, {f32(Shape{2})}, {}, {f32(Shape{2})}},
+    {Op::check_gradients, {f16(Shape{2}), f32(Shape{5, 8})}, {}, {kFlag, kScalar, kCount}},
+    {Op::gradient_factor, {kScalar, kScalar}, {{"max_norm", 1.0}}, {kScalar, kScalar}},
+    {Op::learning_rate, {kCount}, {{"dtype", DType::f64}}, {{DType::f64, Shape()}}},
+    {Op::adamw,
+     {f32(Shape{2}), f16(Shape{2}), f16(Shape{2}), f32(Shape{2}), kScalar, kScalar, kCount,
+      kFlag},
+     {},
+     {f32(Shape{2}), f16(Shape{2}), f16(Shape{2}), kTally}},
+    {Op::sgd,
+     {f32(Shape{2}), f16(Shape{2}), f32(Shape{2}), kScalar, kScalar, kCount, kFlag},
+     {},
+     {f32(Shape{2}), f16(Shape{2}), kTally}},
+    {Op::ema, {f32(Shape{2}), f16(Shape{2}), kFlag}, {{"decay", 0.9}}, {f32(Shape{2})}},
+    {Op::advance, {kCount, kFlag}, {}, {kCount}},
+    {Op::update_scale, {kScalar, kAge, kFlag}, {}, {kScalar, kAge}},
+    {Op::add_layer_norm,
+     {f16(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{8}), f32(Shape{8})},
+     {{"eps", 1e-6}},
+     {f32(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{5}), f32(Shape{5})}},
+    {Op::bias_gelu, {f16(Shape{5, 8}), f16(Shape{8})}, {}, {f16(Shape{5, 8})}}};
+
+struct Refused {
+  Op op;
+  Types inputs;
+  Attributes attributes;
+  std::string message;
+};
+
+void expect_refused(const std::vector<Refused>& all) {
+  for (const Refused& each : all) {
+    Node node;
+    node.op = each.op;
+    node.attributes = each.attributes;
+    const auto outputs = definition(each.op).outputs(node, each.inputs);
+    ASSERT_FALSE(outputs) << name_of(each.op) << ": " << each.message;
+    EXPECT_EQ(outputs.error().message, each.message) << name_of(each.op);
+    EXPECT_EQ(outputs.error().kind, ErrorKind::bad_input);
+  }
+}
+
+TEST(Types, of_outputs_follow_from_those_of_inputs_for_every_op) {
+  std::vector<bool> seen(kOps);
+  for (const Fitting& each : kFitting) {
+    seen[static_cast<std::size_t>(each.op)] = true;
+    Node node;
+    node.op = each.op;
+    node.attributes = each.attributes;
+    const OpDef& row = definition(each.op);
+    EXPECT_GE(each.inputs.size(), row.fewest_inputs) << row.name;
+    EXPECT_LE(each.inputs.size(), row.most_inputs) << row.name;
+    const auto outputs = row.outputs(node, each.inputs);
+    ASSERT_TRUE(outputs) << row.name << ": " << outputs.error().message;
+    ASSERT_EQ(outputs->size(), each.outputs.size()) << row.name;
+    for (std::size_t at = 0; at < outputs->size(); ++at) {
+      EXPECT_EQ(text((*outputs)[at]), text(each.outputs[at])) << row.name << " " << at;
+    }
+  }
+  for (int op = 0; op < kOps; ++op) {
+    EXPECT_TRUE(seen[static_cast<std::size_t>(op)]) << name_of(static_cast<Op>(op));
+  }
+}
+
+TEST(Types, are_named_once_each) {
+  std::vector<std::string_view> names;
+  names.reserve(kOps);
+  for (int op = 0; op < kOps; ++op) {
+    names.push_back(name_of(static_cast<Op>(op)));
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(Types, that_do_not_fit_a_product_are_refused) {
+  expect_refused({
+      {Op::matmul,
+       {i64(Shape{2, 3}), i64(Shape{3, 4})},
+       {},
+       "an input of i64 2x3, needs floats"},
+      {Op::matmul,
+       {f32(Shape{3}), f32(Shape{3, 4})},
+       {},
+       "operands of f32 3 and f32 3x4, needs matrices"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f16(Shape{3, 4})},
+       {},
+       "dtypes of the operands differ (f32 2x3 and f16 3x4)"},
+      {Op::matmul,
+       {f32(Shape{128, 768}), f32(Shape{512, 64})},
+       {},
+       "inner dimensions differ (128x768 . 512x64)"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4})},
+       {{"transpose_b", true}},
+       "inner dimensions differ (2x3 . 4x3)"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4}), f32(Shape{3})},
+       {},
+       "a bias of f32 3, needs 4"},
+      {Op::attention, {i64(Shape{2, 5, 24})}, heads(4), "an input of i64 2x5x24, needs floats"},
+      {Op::attention,
+       {f32(Shape{2, 5, 24})},
+       heads(5),
+       "qkv of f32 2x5x24, needs BxNx3D with D a multiple of 5 heads"},
+      {Op::attention,
+       {f32(Shape{5, 24})},
+       heads(4),
+       "qkv of f32 5x24, needs BxNx3D with D a multiple of 4 heads"},
+      {Op::attention_gradient,
+       {f32(Shape{2, 5, 4}), f32(Shape{2, 5, 24}), f32(Shape{2, 5, 8}), f32(Shape{2, 4, 5})},
+       heads(4),
+       "the output and its gradient differ (f32 2x5x8 and f32 2x5x4)"},
+      {Op::attention_gradient,
+       {f32(Shape{2, 5, 8}), f32(Shape{2, 5, 24}), f32(Shape{2, 5, 8}), f32(Shape{2, 5, 4})},
+       heads(4),
+       "an output and logarithms of f32 2x5x8 and f32 2x5x4, needs f32 2x5x8 and f32 2x4x5"},
+  });
+}
+
+TEST(Types, that_do_not_fit_a_norm_are_refused) {
+  const TensorType x = f32(Shape{5, 8});
+  const TensorType weight = f32(Shape{8});
+  expect_refused({
+      {Op::layer_norm, {x, i64(Shape{8}), weight}, {}, "an input of i64 8, needs floats"},
+      {Op::layer_norm, {x, weight, f32(Shape{5})}, {}, "a weight of f32 5, needs 8"},
+      {Op::layer_norm_gradient,
+       {f16(Shape{5, 8}), x, weight, f32(Shape{5}), f32(Shape{5})},
+       {},
+       "the input and the gradient of the output differ (f32 5x8 and f16 5x8)"},
+      {Op::layer_norm_gradient,
+       {x, x, f32(Shape{5}), f32(Shape{5}), f32(Shape{5})},
+       {},
+       "a weight of f32 5, needs 8"},
+      {Op::layer_norm_gradient,
+       {x, x, weight, f32(Shape{5}), f32(Shape{8})},
+       {},
+       "statistics of f32 5 and f32 8, needs f32 5"},
+      {Op::add_layer_norm,
+       {x, f32(Shape{8}), weight, weight},
+       {},
+       "the terms differ (f32 5x8 and f32 8)"},
+      {Op::add_layer_norm, {x, x, weight, f32(Shape{5})}, {}, "a weight of f32 5, needs 8"},
+  });
+}
+
+TEST(Types, that_do_not_fit_a_loss_are_refused) {
+  const TensorType logits = f32(Shape{5, 8});
+  const TensorType labels = i64(Shape{5});
+  expect_refused({
+      {Op::cross_entropy,
+       {i64(Shape{5, 8}), labels, kCount},
+       {},
+       "logits of i64 5x8, needs floats of samples by classes"},
+      {Op::cross_entropy,
+       {f32(Shape{5}), labels, kCount},
+       {},
+       "logits of f32 5, needs floats of samples by classes"},
+      {Op::cross_entropy, {logits, f32(Shape{5}), kCount}, {}, "labels of f32 5, needs i64 5"},
+      {Op::cross_entropy,
+       {logits, labels, f32(Shape())},
+       {},
+       "a count of valid samples of f32 scalar, needs an i64"},
+      {Op::binary_cross_entropy,
+       {logits, labels, kCount},
+       {},
+       "labels of i64 5, needs f32 5x8"},
+      {Op::cross_entropy_gradient,
+       {f32(Shape{5}), logits, labels, kCount},
+       {},
+       "a gradient of f32 5, needs a scalar"},
+      {Op::cross_entropy_gradient,
+       {kScalar, logits, i64(Shape{8}), kCount},
+       {},
+       "labels of i64 8, needs i64 5"},
+      {Op::binary_cross_entropy_gradient,
+       {kScalar, logits, labels, kCount},
+       {},
+       "labels of i64 5, needs f32 5x8"},
+  });
+}
+
+TEST(Types, that_do_not_fit_an_op_of_elements_are_refused) {
+  const TensorType x = f32(Shape{2, 3});
+  expect_refused({
+      {Op::cast, {i64(Shape{2})}, {{"to", DType::f32}}, "from i64 to f32, needs floats"},
+      {Op::cast, {x}, {{"to", DType::i8}}, "from f32 to i8, needs floats"},
+      {Op::add, {x, f32(Shape{2})}, {}, "the terms differ (f32 2x3 and f32 2)"},
+      {Op::add, {x, i64(Shape{2, 3})}, {}, "the terms differ (f32 2x3 and i64 2x3)"},
+      {Op::scale, {x}, {}, "needs a scalar or the attribute factor"},
+      {Op::scale, {x, x}, {{"factor", 2.0}}, "needs a scalar or the attribute factor"},
+      {Op::scale, {i64(Shape{2})}, {{"factor", 2.0}}, "an input of i64 2, needs floats"},
+      {Op::gelu, {i64(Shape{2})}, {}, "an input of i64 2, needs floats"},
+      {Op::gelu_gradient,
+       {x, f32(Shape{6})},
+       {},
+       "the input and the gradient of the output differ (f32 6 and f32 2x3)"},
+      {Op::gelu_gradient, {kKey, kKey}, {}, "an input of i64 3, needs floats"},
+      {Op::bias_gelu, {x, f32(Shape{2})}, {}, "a bias of f32 2, needs 3"},
+      {Op::bias_gelu, {kKey, kKey}, {}, "an input of i64 3, needs floats"},
+      {Op::dropout, {kScalar, kKey}, rate(0.1), "f32 scalar, needs floats of samples"},
+      {Op::dropout, {x, f32(Shape{3})}, rate(0.1), "a random key of f32 3, needs i64 3"},
+      {Op::dropout, {x, kKey}, rate(1), "a rate of 1, needs 0 to below 1"},
+      {Op::drop_path, {x, kKey}, rate(-0.5), "a rate of -0.5, needs 0 to below 1"},
+      {Op::mean, {x}, axis(2), "axis 2 of f32 2x3"},
+      {Op::mean, {x}, axis(-1), "axis -1 of f32 2x3"},
+      {Op::mean, {f32(Shape{0, 3})}, axis(0), "axis 0 of f32 0x3"},
+      {Op::mean, {kKey}, axis(0), "an input of i64 3, needs floats"},
+      {Op::sum_to, {x}, shape(Shape{2}), "f32 2x3 was not spread from 2"},
+      {Op::sum_to, {x}, shape(Shape{4, 2, 3}), "f32 2x3 was not spread from 4x2x3"},
+      {Op::sum_to, {kKey}, shape(Shape{}), "an input of i64 3, needs floats"},
+  });
+}
+
+TEST(Types, that_do_not_fit_a_move_are_refused) {
+  const TensorType x = f32(Shape{2, 7});
+  expect_refused({
+      {Op::reshape, {x}, shape(Shape{13}), "f32 2x7 does not have the elements of 13"},
+      {Op::expand, {x}, shape(Shape{7}), "f32 2x7 does not spread to 7"},
+      {Op::slice, {x}, range("count", 1, 3, 5), "5 from 3 on axis 1 of f32 2x7"},
+      {Op::slice, {x}, range("count", 2, 0, 1), "1 from 0 on axis 2 of f32 2x7"},
+      {Op::slice, {x}, range("count", -1, 0, 1), "1 from 0 on axis -1 of f32 2x7"},
+      {Op::slice, {x}, range("count", 1, -1, 1), "1 from -1 on axis 1 of f32 2x7"},
+      {Op::slice_gradient,
+       {x},
+       range("extent", 1, 1, 7),
+       "f32 2x7 from 1 on axis 1 of an extent of 7"},
+      {Op::slice_gradient,
+       {x},
+       range("extent", 2, 0, 7),
+       "f32 2x7 from 0 on axis 2 of an extent of 7"},
+      {Op::concatenate,
+       {x, f32(Shape{3, 7})},
+       axis(1),
+       "the parts differ (f32 2x7 and f32 3x7)"},
+      {Op::concatenate, {x, f32(Shape{7})}, axis(0), "the parts differ (f32 2x7 and f32 7)"},
+      {Op::concatenate,
+       {x, i64(Shape{2, 7})},
+       axis(0),
+       "the parts differ (f32 2x7 and i64 2x7)"},
+      {Op::concatenate, {x}, axis(2), "axis 2 of f32 2x7"},
+      {Op::patches,
+       {f32(Shape{2, 3, 8, 6})},
+       {{"patch", std::int64_t{4}}},
+       "images of f32 2x3x8x6, needs BxCxHxW with sides of whole patches of 4"},
+      {Op::patches,
+       {x},
+       {{"patch", std::int64_t{1}}},
+       "images of f32 2x7, needs BxCxHxW with sides of whole patches of 1"},
+      {Op::patches,
+       {f32(Shape{2, 3, 8, 8})},
+       {{"patch", std::int64_t{0}}},
+       "images of f32 2x3x8x8, needs BxCxHxW with sides of whole patches of 0"},
+  });
+}
+
+TEST(Types, that_do_not_fit_the_update_are_refused) {
+  const TensorType w = f32(Shape{2});
+  const std::string counters = ", needs an i64 and a bool";
+  const std::string differ = "the parameter and its gradient or moment differ (f32 2 and ";
+  expect_refused({
+      {Op::check_gradients, {w, kKey}, {}, "an input of i64 3, needs floats"},
+      {Op::gradient_factor, {w, kScalar}, {}, "a norm or scale of f32 2, needs a scalar"},
+      {Op::gradient_factor, {kScalar, w}, {}, "a norm or scale of f32 2, needs a scalar"},
+      {Op::learning_rate, {kScalar}, {}, "a counter of f32 scalar, needs an i64"},
+      {Op::adamw,
+       {w, w, f32(Shape{3}), w, kScalar, kScalar, kCount, kFlag},
+       {},
+       differ + "f32 3)"},
+      {Op::adamw, {w, w, w, kTally, kScalar, kScalar, kCount, kFlag}, {}, differ + "i64 2)"},
+      {Op::adamw,
+       {w, w, w, w, kScalar, w, kCount, kFlag},
+       {},
+       "a factor or rate of f32 2, needs a scalar"},
+      {Op::adamw,
+       {w, w, w, w, kScalar, kScalar, kAge, kFlag},
+       {},
+       "a counter and a flag of i32 scalar and bool scalar" + counters},
+      {Op::sgd,
+       {w, w, w, kScalar, kScalar, kCount, kCount},
+       {},
+       "a counter and a flag of i64 scalar and i64 scalar" + counters},
+      {Op::sgd, {w, f32(Shape{1}), w, kScalar, kScalar, kCount, kFlag}, {}, differ + "f32 1)"},
+      {Op::ema,
+       {w, kScalar, kFlag},
+       {},
+       "the average and its parameter differ (f32 2 and f32 scalar)"},
+      {Op::ema, {w, kTally, kFlag}, {}, "an input of i64 2, needs floats"},
+      {Op::ema, {w, w, kCount}, {}, "a flag of i64 scalar, needs a bool"},
+      {Op::advance,
+       {kAge, kFlag},
+       {},
+       "a counter and a flag of i32 scalar and bool scalar" + counters},
+      {Op::update_scale, {w, kAge, kFlag}, {}, "a scale of f32 2, needs a scalar"},
+      {Op::update_scale,
+       {kScalar, kCount, kFlag},
+       {},
+       "an age and a flag of i64 scalar and bool scalar, needs an i32 and a bool"},
+  });
+}
+
+TEST(TypesDeathTest, need_their_attributes) {
+  Node node;
+  node.op = Op::cast;
+  const Types inputs = {f32(Shape{2})};
+  EXPECT_DEATH(static_cast<void>(definition(Op::cast).outputs(node, inputs)),
+               "an attribute that an op needs");
+}
+
+}  // namespace
+}  // namespace halfwatt

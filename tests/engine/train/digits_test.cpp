@@ -1,0 +1,50 @@
+// Handwritten digits by the one recipe that all precisions have. bench/digits runs every
+// precision and three seeds; here one of each speaks for them.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/train/recipe_file.h"
+
+namespace halfwatt {
+namespace {
+
+TEST(Digits, are_read_as_well_as_a_person_would_want) {
+  const auto file = read_recipe("data/digits.recipe.json");
+  ASSERT_TRUE(file) << file.error().message;
+  const auto backend = open_cpu();
+  const auto trained = train_by(*file, *precision_named("amp-bf16"), 1, **backend);
+  ASSERT_TRUE(trained) << trained.error().message;
+  EXPECT_EQ(trained->last.state, NumericalState::live) << trained->last.reason;
+  EXPECT_GE(static_cast<double>(trained->evaluation.right),
+            0.97 * static_cast<double>(trained->evaluation.images));
+}
+
+std::string refusal(const std::string& text) {
+  const std::string path = testing::TempDir() + "recipe.json";
+  std::ofstream(path) << text;
+  const auto file = read_recipe(path);
+  EXPECT_FALSE(file) << text;
+  return file ? "" : file.error().message;
+}
+
+TEST(RecipeFile, is_refused_with_the_key_that_is_wrong) {
+  const std::string data = R"("data":{"pixels":"x.csv"})";
+  const std::string model = R"("model":{"name":"vit_micro_patch2_8"})";
+  EXPECT_NE(refusal("[]").find("JSON object"), std::string::npos);
+  EXPECT_NE(refusal("{" + model + "}").find("data"), std::string::npos);
+  EXPECT_NE(refusal("{" + data + "," + model + R"(,"epoch":3})").find("no key epoch"),
+            std::string::npos);
+  EXPECT_NE(refusal("{" + data + "," + model + R"(,"batch":"x"})").find("batch is \"x\""),
+            std::string::npos);
+  EXPECT_NE(refusal("{" + data + R"(,"model":{"name":"resnet"}})").find("no model resnet"),
+            std::string::npos);
+  EXPECT_NE(refusal("{" + data + "," + model + R"(,"batch":0})").find("1 or more"),
+            std::string::npos);
+  EXPECT_FALSE(read_recipe("no/such/file.json"));
+}
+
+}  // namespace
+}  // namespace halfwatt
