@@ -73,7 +73,10 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainRecipe& recipe, Backen
 }
 
 Result<std::vector<Plan>> Trainer::plans() const {
-  Compilation asked{recipe_.precision, recipe_.overrides, recipe_.optimizer};
+  Compilation asked;
+  asked.precision = recipe_.precision;
+  asked.overrides = recipe_.overrides;
+  asked.optimizer = recipe_.optimizer;
   asked.micro_batches = recipe_.micro_batches;
   asked.recompute = recipe_.recompute;
   asked.targets = {backend_->target()};
