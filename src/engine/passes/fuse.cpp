@@ -120,6 +120,11 @@ class Fuser {
     return true;
   }
 
+  // Formats that some device emulates are rounded once by it, where two kernels round twice.
+  static bool rounds_as_two(DType dtype) {
+    return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
+  }
+
   // Autodiff adds the gradient of the branch to the one that went around it, right behind it.
   bool fuse_norm_gradient(int id) {
     const Node& gradient = from_->node(id);

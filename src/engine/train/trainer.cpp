@@ -55,7 +55,10 @@ Tensor labels_of(const ImageSet& set, std::int64_t first, const TensorType& type
 }  // namespace
 
 Result<std::vector<Plan>> training_plans(const TrainRecipe& recipe, const Target& target) {
-  Compilation asked{recipe.precision, recipe.overrides, recipe.optimizer};
+  Compilation asked;
+  asked.precision = recipe.precision;
+  asked.overrides = recipe.overrides;
+  asked.optimizer = recipe.optimizer;
   asked.micro_batches = recipe.micro_batches;
   asked.recompute = recipe.recompute;
   asked.targets = {target};

@@ -27,7 +27,8 @@ struct Run {
 std::unique_ptr<Run> open(const std::string& place, std::string_view mode, bool recompute) {
   auto run = std::make_unique<Run>();
   const VitConfig config = *vit_named("vit_micro_patch4_16");
-  Compilation asked{*precision_named(mode)};
+  Compilation asked;
+  asked.precision = *precision_named(mode);
   asked.optimizer = Optimizer{};
   asked.recompute = recompute;
   for (const char* name : {"cpu:0", "cpu:1"}) {
@@ -98,6 +99,9 @@ TEST(Placed, computes_on_two_devices_what_one_computes) {
   for (const auto mode : {"fp32", "amp-fp16", "bf16"}) {
     for (const std::string place :
          {"blocks.1.*=cpu:1", "blocks.0.*=cpu:1", "fp32=cpu:0,16bit=cpu:1"}) {
+      if (place.find("16bit") != std::string::npos && std::string_view(mode) == "fp32") {
+        continue;  // which computes nothing in 16 bits
+      }
       const auto one = open("", mode, false);
       const auto two = open(place, mode, false);
       expect_equal(*one, *two);

@@ -5,6 +5,7 @@
 #include "engine/ops/builder.h"
 #include "engine/ops/op_def.h"
 #include "engine/ops/verify.h"
+#include "engine/passes/fuse.h"
 #include "engine/passes/made_up.h"
 #include "engine/passes/meaning.h"
 #include "engine/passes/recompute.h"
@@ -36,7 +37,7 @@ TEST(Pipeline, carries_out_all_passes_in_order_and_times_them) {
     EXPECT_GT(all.passes[at].took, Seconds(0));
     EXPECT_FALSE(all.passes[at].skipped);
   }
-  EXPECT_EQ(text(all.graph), text(step_of(kMicro, 2, "amp-fp16")));
+  EXPECT_EQ(text(all.graph), text(with_fused(step_of(kMicro, 2, "amp-fp16"))));
   EXPECT_FALSE(all.update);
 }
 

@@ -44,8 +44,8 @@ struct LayerNormBackward {
   const Real<E>* gamma;         ///< [width]
   const Real<E>* mean;          ///< [rows]
   const Real<E>* rstd;          ///< [rows]
-  const E* residual = nullptr;  ///< [rows, width]: a gradient that is added to dx
-  E* dx;                        ///< [rows, width]; may be dy or residual
+  const E* residual = nullptr;  ///< [rows, width]: a gradient that is added to dx, as stored
+  E* dx;                        ///< [rows, width]; may be dy
   Real<E>* dgamma;              ///< [width]
   Real<E>* dbeta;               ///< [width]
   std::byte* workspace;

@@ -112,10 +112,11 @@ void layer_norm_backward_row(const LayerNormBackward<E>& job,
     const T normal = (real(x[j]) - mean) * rstd;
     return rstd * (real(dy[j]) * gamma[j] - along_one - normal * along_normal);
   };
-  if (residual == nullptr) {
-    each(0, width, [=](Index j) { dx[j] = stored<E>(dx_at(j)); });
-  } else {
-    each(0, width, [=](Index j) { dx[j] = stored<E>(dx_at(j) + real(residual[j])); });
+  each(0, width, [=](Index j) { dx[j] = stored<E>(dx_at(j)); });
+  if (residual != nullptr) {
+    // In a loop of its own, over a row that is in the cache: in one loop the sum would be fused
+    // into the multiplication, and differ in the last bit from that of two kernels.
+    each(0, width, [=](Index j) { dx[j] = stored<E>(real(dx[j]) + real(residual[j])); });
   }
 }
 
