@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kWindow = 50;
 constexpr double kMostSkipped = 0.5;
 constexpr double kMostUnchanged = 0.99;
+// A schedule that ends at 0 is meant to stand still at its end.
+constexpr double kLeastRate = 1e-3;
 
 }  // namespace
 
@@ -50,8 +52,9 @@ NumericalState NumericalWatch::judge(const StepNumbers& step) {
                           skipped_.size(), step.first_bad);
     return NumericalState::skipping;
   }
-  if (!step.skipped && static_cast<double>(step.unchanged) >
-                           kMostUnchanged * static_cast<double>(step.parameters)) {
+  if (!step.skipped && step.rate_share >= kLeastRate &&
+      static_cast<double>(step.unchanged) >
+          kMostUnchanged * static_cast<double>(step.parameters)) {
     reason_ = fmt::format("the step changed {} of {} parameters",
                           step.parameters - step.unchanged, step.parameters);
     return NumericalState::stalled;

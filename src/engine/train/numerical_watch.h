@@ -19,13 +19,15 @@ struct StepNumbers {
   std::int64_t parameters = 0;  ///< elements
   std::int64_t not_finite = 0;  ///< of these, after the step
   std::int64_t unchanged = 0;   ///< by the step
-  std::string first_bad;        ///< the first gradient or parameter that is not finite
+  double rate_share = 1;  ///< of the rate in that of the optimizer, as a schedule lowers it
+  std::string first_bad;  ///< the first gradient or parameter that is not finite
 };
 
 /// Tells from step to step whether a run still computes anything: dead once a parameter is not
 /// finite, or the loss of a step that was applied, or when the scale is at its floor and
 /// gradients still overflow; skipping if more than half of the last 50 steps were skipped;
-/// stalled if more than 99 % of the parameters did not change. A dead run stays dead.
+/// stalled if more than 99 % of the parameters did not change though the schedule has left a
+/// thousandth of the rate. A dead run stays dead.
 class NumericalWatch {
  public:
   NumericalState see(const StepNumbers& step);

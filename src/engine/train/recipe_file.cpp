@@ -165,7 +165,9 @@ Result<RecipeFile> read_recipe(const std::filesystem::path& path) {
   return file;
 }
 
-Result<Trained> train_by(const RecipeFile& file, const Precision& precision, std::uint64_t seed,
+Result<Trained> train_by(const RecipeFile& file,
+                         const Precision& precision,
+                         std::uint64_t seed,
                          Backend& backend) {
   auto images = read_pixel_csv(file.pixels, file.format);
   if (!images) {

@@ -18,8 +18,8 @@ struct RecipeFile {
   TrainRecipe recipe;
 };
 
-/// Errors: the file cannot be read, is no JSON, or a key is unknown, missing or of a wrong kind;
-/// the message names it.
+/// Errors: the file cannot be read, is no JSON, or a key is unknown, missing or of a wrong
+/// kind; the message names it.
 Result<RecipeFile> read_recipe(const std::filesystem::path& path);
 
 /// Trains by `file` in `precision`, from the parameters and in the order that `seed` says, and
@@ -28,7 +28,9 @@ struct Trained {
   Evaluation evaluation;
   StepReport last;
 };
-Result<Trained> train_by(const RecipeFile& file, const Precision& precision, std::uint64_t seed,
+Result<Trained> train_by(const RecipeFile& file,
+                         const Precision& precision,
+                         std::uint64_t seed,
                          Backend& backend);
 
 }  // namespace halfwatt

@@ -182,6 +182,8 @@ StepReport Trainer::report(double loss) {
   numbers.skipped = scales && numbers.overflowed;
   numbers.least_scale = recipe_.optimizer.floor_scale;
   numbers.parameters = parameters_;
+  const double base = recipe_.optimizer.rate;
+  numbers.rate_share = base > 0 ? number(plan, "rate") / base : 1;
   if (scales) {
     numbers.scale = number(plan, "scale");
   }

@@ -73,6 +73,9 @@ TEST(NumericalWatch, sees_that_parameters_stand_still) {
   EXPECT_EQ(watch.see(step), NumericalState::stalled);
   step.unchanged = 990;
   EXPECT_EQ(watch.see(step), NumericalState::live);
+  step.unchanged = 1000;
+  step.rate_share = 1e-4;  // the end of a cosine
+  EXPECT_EQ(watch.see(step), NumericalState::live);
 }
 
 }  // namespace
