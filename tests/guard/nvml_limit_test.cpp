@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fake_nvml/fake_nvml.h"
+#include "guard/cards.h"
 #include "guard/guardian_client.h"
 #include "guard/journal.h"
 
@@ -237,6 +238,30 @@ TEST(NvmlLimit, that_was_rounded_is_put_back_where_the_guardian_died_before_it_w
   ASSERT_TRUE(client);
   EXPECT_EQ((*client)->set(Watts(184)).value(), Watts(182.5)) << "the next one sets it again";
   EXPECT_FALSE((*client)->check());
+  EXPECT_TRUE((*client)->restore());
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+}
+
+TEST(NvmlLimit, goes_back_when_the_card_answers_again_after_no_guardian_could_take_over) {
+  fake_nvml::Fault fault;
+  fault.symbol = "nvmlDeviceGetPowerManagementLimit*";
+  fault.code = 999;
+  fault.armed = false;
+  Bench bench(with_fault(fault));
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  ASSERT_TRUE((*client)->set(Watts(200)));
+  bench.fake.arm(0);
+  ASSERT_EQ(::kill((*client)->guardian_pid(), SIGKILL), 0);
+  ASSERT_TRUE(wait_until([&] { return !(*client)->alive(); }));
+  Result<void> told;
+  ASSERT_TRUE(wait_until([&] {
+    told = (*client)->check();
+    return !told;
+  }));
+  EXPECT_NE(told.error().message.find("no other one could take over"), std::string::npos);
+  EXPECT_EQ(bench.fake.requested_mw(), 200'000U);
+  bench.fake.disarm(0);
   EXPECT_TRUE((*client)->restore());
   EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
 }
