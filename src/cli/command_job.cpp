@@ -87,7 +87,9 @@ Result<ProcessOptions> read_process_options(const Invocation& invocation,
   return options;
 }
 
-Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
+Result<void> open_devices_of(CommandJob& job,
+                             const Invocation& invocation,
+                             GuardianProcess called) {
   Result<JobDevices> devices = find_job_devices(invocation, std::nullopt, job.clock);
   if (!devices) {
     return devices.error();
@@ -104,7 +106,8 @@ Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
     job.real = std::move(*cards);
   }
   if (!invocation.has("--measure-only")) {
-    Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, job.devices);
+    Result<std::unique_ptr<GuardianClient>> guardian =
+        hold_limits(invocation, job.devices, std::move(called));
     if (!guardian) {
       return guardian.error();
     }
@@ -127,6 +130,10 @@ Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocatio
   if (!options) {
     return options.error();
   }
+  Result<GuardianProcess> called = call_guardian(invocation, std::nullopt);
+  if (!called) {
+    return called.error();
+  }
   Result<std::unique_ptr<ScratchFolder>> folder = ScratchFolder::make();
   if (!folder) {
     return folder.error();
@@ -136,11 +143,17 @@ Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocatio
   if (!progress) {
     return progress.error();
   }
-  if (const Result<void> opened = open_devices_of(*job, invocation); !opened) {
+  if (const Result<void> opened = open_devices_of(*job, invocation, std::move(*called));
+      !opened) {
     return opened.error();
   }
   options->environment = job->devices.environment;
   options->on_group = group_handler(job->devices, job->guardian.get());
+  if (job->guardian) {
+    options->on_copy = [guardian = job->guardian.get()](const std::string& mark, int kill) {
+      guardian->end_copy(mark, kill);
+    };
+  }
   options->interrupted = std::move(interrupted);
   job->workload =
       std::make_unique<ProcessWorkload>(std::move(*options), std::move(*progress), job->clock);

@@ -130,6 +130,10 @@ Result<void> hold(const Invocation& invocation, const Wish& wish, Limits& limits
     remark(fmt::format("--from: the record is of {}, and one card's limit may not fit another",
                        *wish.device));
   }
+  Result<GuardianProcess> called = call_guardian(invocation, wish.device);
+  if (!called) {
+    return called.error();
+  }
   Result<JobDevices> devices = find_job_devices(invocation, wish.device, limits.clock);
   if (!devices) {
     return devices.error();
@@ -138,7 +142,8 @@ Result<void> hold(const Invocation& invocation, const Wish& wish, Limits& limits
   if (const Result<void> fit = check_devices(invocation, limits.devices); !fit) {
     return fit.error();
   }
-  Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, limits.devices);
+  Result<std::unique_ptr<GuardianClient>> guardian =
+      hold_limits(invocation, limits.devices, std::move(*called));
   if (!guardian) {
     return guardian.error();
   }

@@ -5,7 +5,6 @@
 #include <pwd.h>
 #include <spawn.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+
+#include "guard/own_children.h"
 
 namespace halfwatt {
 namespace {
@@ -31,16 +32,15 @@ std::optional<unsigned> number_in(const char* name) {
   return error == std::errc() && stopped == end ? std::optional(value) : std::nullopt;
 }
 
+// Known as ours: ended with a job's processes it would be a no of sudo's.
 bool runs_well(const char* const* words) {
-  pid_t pid = -1;
-  if (::posix_spawnp(&pid, words[0], nullptr, nullptr, const_cast<char**>(words), environ) !=
-      0) {
-    return false;
-  }
-  int status = -1;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0;
+  const pid_t child = start_own_child([words] {
+    pid_t pid = -1;
+    const int failed =
+        ::posix_spawnp(&pid, words[0], nullptr, nullptr, const_cast<char**>(words), environ);
+    return failed == 0 ? pid : -1;
+  });
+  return child > 0 && end_of_own_child(child) == 0;
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ Result<void> ProcessWorkload::launch() {
   how.output = options_.output;
   how.ends_with_us = true;
   how.on_group = options_.on_group;
+  how.on_copy = options_.on_copy;
   {
     const std::lock_guard lock(mutex_);
     if (starts_ > 0) {

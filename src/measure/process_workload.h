@@ -37,6 +37,8 @@ struct ProcessOptions {
   std::function<void(std::string_view)> tee;
   /// As JobOptions: for a device that acts on the processes themselves.
   std::function<void(std::optional<pid_t>)> on_group;
+  /// As JobOptions: for whoever ends the copy where we die.
+  std::function<void(const std::string& mark, int cgroup_kill)> on_copy = {};
   /// Sentences for people: why a setting failed, what cannot be held.
   std::function<void(const std::string&)> tell;
   std::function<bool()> interrupted;
