@@ -3,76 +3,21 @@
 
 import os
 import pty
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 import unittest
 
+from shell import PATIENCE, Shell, state_of, wait_for
+
 HALFWATT, ODD_JOB = sys.argv[1], sys.argv[2]
-PATIENCE = 20  # seconds, until a test says that something never came
 
 
 def run(*words, **more):
     return subprocess.run([HALFWATT, *words], capture_output=True, timeout=60, **more)
-
-
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rsplit(")", 1)[1].split()[0]
-
-
-def wait_for(what, condition):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > until:
-            raise AssertionError(f"never came: {what}")
-        time.sleep(0.01)
-
-
-class Shell:
-    """A shell with job control on a terminal of its own."""
-
-    def __init__(self):
-        self.pid, self.file = pty.fork()
-        if self.pid == 0:
-            os.environ["PS1"] = "ready> "
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
-        self.seen = b""
-        self.wait("ready> ")
-
-    def wait(self, text, from_start=0, patience=PATIENCE):
-        until = time.monotonic() + patience
-        while text.encode() not in self.seen[from_start:]:
-            if time.monotonic() > until:
-                raise AssertionError(f"never seen: {text!r}; seen: {self.seen[-2000:]!r}")
-            if select.select([self.file], [], [], 0.1)[0]:
-                self.seen += os.read(self.file, 65536)
-
-    def type(self, text, then):
-        at = len(self.seen)
-        os.write(self.file, text.encode())
-        self.wait(then, at)
-
-    def modes(self):
-        return termios.tcgetattr(self.file)
-
-    def close(self):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        os.close(self.file)
 
 
 class OnTerminal(unittest.TestCase):
