@@ -123,6 +123,9 @@ class ByPassword(unittest.TestCase):
         os.kill(min(processes(f"^{HALFWATT} run")), 9)
         self.shell.wait("st 137")
         wait_for("the limit", lambda: limit() == "350")
+        for pid in processes("^sleep 600$"):  # the job goes on, as it shall
+            if uid_of(pid) == str(NUMBER):
+                os.kill(pid, 9)
 
     def test_wrong_passwords_start_no_job(self):
         self.start("password for")
