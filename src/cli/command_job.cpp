@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/interruptions.h"
 #include "cli/output.h"
 #include "guard/privilege.h"
 
@@ -113,13 +114,24 @@ Result<void> open_devices_of(CommandJob& job,
     }
     job.guardian = std::move(*guardian);
   }
-  return drop_privileges();
+  return {};
+}
+
+// The guardian continues the copy if we are killed while both are stopped.
+std::function<void(pid_t)> stop_handler(GuardianClient* guardian) {
+  return [guardian](pid_t group) {
+    if (guardian != nullptr) {
+      if (const Result<void> done = guardian->continue_group(group); !done) {
+        remark(done.error().message);
+      }
+    }
+    stop_ourselves();
+  };
 }
 
 }  // namespace
 
-Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocation,
-                                                     std::function<bool()> interrupted) {
+Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocation) {
   auto job = std::make_unique<CommandJob>();
   Result<std::vector<KnobValues>> knobs = read_knobs(invocation);
   if (!knobs) {
@@ -133,6 +145,10 @@ Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocatio
   Result<GuardianProcess> called = call_guardian(invocation, std::nullopt);
   if (!called) {
     return called.error();
+  }
+  // Before the folder is made, which the command writes to; the guardian is root all the same.
+  if (const Result<void> dropped = drop_privileges(); !dropped) {
+    return dropped.error();
   }
   Result<std::unique_ptr<ScratchFolder>> folder = ScratchFolder::make();
   if (!folder) {
@@ -154,7 +170,8 @@ Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocatio
       guardian->end_copy(mark, kill);
     };
   }
-  options->interrupted = std::move(interrupted);
+  options->interrupted = interruption_is_asked;
+  options->stop = {stop_is_asked, stop_handler(job->guardian.get()), times_continued};
   job->workload =
       std::make_unique<ProcessWorkload>(std::move(*options), std::move(*progress), job->clock);
   return job;

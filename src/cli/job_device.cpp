@@ -195,6 +195,9 @@ Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation
   GuardianOrder order;
   order.cards = devices.cards;
   order.state_dir = invocation.get("--state-dir");
+  if (const char* folder = std::getenv("HALFWATT_STATE_DIR"); !order.state_dir && folder) {
+    order.state_dir = folder;  // in words: sudo keeps no environment for the guardian
+  }
   if (invocation.has("--max-limit")) {
     constexpr double kMostWatts = 10000;
     const Result<double> most = invocation.number("--max-limit", 0, 1, kMostWatts);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <iostream>
 
 #include "cli/command_job.h"
+#include "cli/interruptions.h"
 #include "cli/output.h"
 #include "cli/simulation.h"
 #include "guard/scoped_limit_guard.h"
@@ -20,20 +20,6 @@
 
 namespace halfwatt {
 namespace {
-
-volatile std::sig_atomic_t asked_to_stop = 0;
-
-bool interruption_is_asked() { return asked_to_stop != 0; }
-
-// The first signal ends the sweep in order, the second one the process.
-void handle_interruptions() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { asked_to_stop = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    ::sigaction(signal, &action, nullptr);
-  }
-}
 
 constexpr double kUsualStep = 10;  // W
 
@@ -76,8 +62,7 @@ Result<void> open_recording(const Invocation& invocation, Job& job) {
 }
 
 Result<void> open_command(const Invocation& invocation, Job& job) {
-  Result<std::unique_ptr<CommandJob>> command =
-      open_command_job(invocation, interruption_is_asked);
+  Result<std::unique_ptr<CommandJob>> command = open_command_job(invocation);
   if (!command) {
     return command.error();
   }

@@ -198,6 +198,11 @@ std::optional<int> Job::stopped() {
 
 void Job::signal(int number) const { ::kill(-leader_, number); }
 
+void Job::stop() {
+  stay_stopped();
+  signal(SIGSTOP);
+}
+
 void Job::stay_stopped() {
   if (options_.on_group && !end_) {
     options_.on_group(std::nullopt);  // which continues it

@@ -79,6 +79,8 @@ class Job {
   std::optional<int> stopped();
   /// To its process group.
   void signal(int number) const;
+  /// Stops its process group, until go_on().
+  void stop();
   /// It was stopped and stays so, also where somebody slows it in turns, until go_on().
   void stay_stopped();
   /// Continues it.

@@ -103,6 +103,12 @@ class BadCommands(CommandTest):
     def test_one_that_hangs_after_some_steps(self):
         self.check_failure([ODD_JOB, "hang"], "did no step", "--patience", "1")
 
+    def test_one_whose_step_numbers_go_back(self):
+        done = self.run_command("sweep", [ODD_JOB, "count-back"], "--limits", "300",
+                                "--patience", "1")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stderr, r"no step in 1 s: its step numbers went back from 899 to ")
+
     def test_a_wrong_expression(self):
         done = subprocess.run(
             [HALFWATT, "tune", "--device", "sim:duty", "--state-dir", self.folder,
