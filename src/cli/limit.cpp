@@ -87,7 +87,7 @@ Result<void> show_limits(const std::vector<std::string>& cards) {
                           state->range->max.value(), or_unknown(state->range->preset));
     }
     line += state->sliced ? "; MIG is on: no limit is set here" : "";
-    if (const Result<void> done = print(line + "\n"); !done) {
+    if (Result<void> done = print(line + "\n"); !done) {
       return done;
     }
   }
@@ -99,6 +99,7 @@ Result<void> change_limits(const Invocation& invocation,
                            const std::optional<Watts>& limit,
                            const GuardianProcess& guardian) {
   std::vector<LastingLimit> wanted;
+  wanted.reserve(cards.size());
   for (const std::string& card : cards) {
     wanted.push_back({card, limit});
   }
@@ -113,8 +114,8 @@ Result<void> change_limits(const Invocation& invocation,
                       "last program on the card ends; nvidia-smi -pm 1 turns it on",
                       change.card));
     }
-    const auto done = print(fmt::format("{}: {:g} W, was {:g} W\n", change.card,
-                                        change.now.value(), change.before.requested.value()));
+    auto done = print(fmt::format("{}: {:g} W, was {:g} W\n", change.card, change.now.value(),
+                                  change.before.requested.value()));
     if (!done) {
       return done;
     }
