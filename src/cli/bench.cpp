@@ -11,7 +11,7 @@
 
 #include "base/remark.h"
 #include "cli/bench_table.h"
-#include "cli/interruption.h"
+#include "cli/interruptions.h"
 #include "cli/output.h"
 #include "cli/record_file.h"
 #include "device/cpu_model.h"

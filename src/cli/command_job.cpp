@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/interruptions.h"
 #include "cli/output.h"
 #include "guard/privilege.h"
 
@@ -87,7 +88,9 @@ Result<ProcessOptions> read_process_options(const Invocation& invocation,
   return options;
 }
 
-Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
+Result<void> open_devices_of(CommandJob& job,
+                             const Invocation& invocation,
+                             GuardianProcess called) {
   Result<JobDevices> devices = find_job_devices(invocation, std::nullopt, job.clock);
   if (!devices) {
     return devices.error();
@@ -104,19 +107,31 @@ Result<void> open_devices_of(CommandJob& job, const Invocation& invocation) {
     job.real = std::move(*cards);
   }
   if (!invocation.has("--measure-only")) {
-    Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, job.devices);
+    Result<std::unique_ptr<GuardianClient>> guardian =
+        hold_limits(invocation, job.devices, std::move(called));
     if (!guardian) {
       return guardian.error();
     }
     job.guardian = std::move(*guardian);
   }
-  return drop_privileges();
+  return {};
+}
+
+// The guardian continues the copy if we are killed while both are stopped.
+std::function<void(pid_t)> stop_handler(GuardianClient* guardian) {
+  return [guardian](pid_t group) {
+    if (guardian != nullptr) {
+      if (const Result<void> done = guardian->continue_group(group); !done) {
+        remark(done.error().message);
+      }
+    }
+    stop_ourselves();
+  };
 }
 
 }  // namespace
 
-Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocation,
-                                                     std::function<bool()> interrupted) {
+Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocation) {
   auto job = std::make_unique<CommandJob>();
   Result<std::vector<KnobValues>> knobs = read_knobs(invocation);
   if (!knobs) {
@@ -127,6 +142,14 @@ Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocatio
   if (!options) {
     return options.error();
   }
+  Result<GuardianProcess> called = call_guardian(invocation, std::nullopt);
+  if (!called) {
+    return called.error();
+  }
+  // Before the folder is made, which the command writes to; the guardian is root all the same.
+  if (const Result<void> dropped = drop_privileges(); !dropped) {
+    return dropped.error();
+  }
   Result<std::unique_ptr<ScratchFolder>> folder = ScratchFolder::make();
   if (!folder) {
     return folder.error();
@@ -136,12 +159,20 @@ Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocatio
   if (!progress) {
     return progress.error();
   }
-  if (const Result<void> opened = open_devices_of(*job, invocation); !opened) {
+  if (const Result<void> opened = open_devices_of(*job, invocation, std::move(*called));
+      !opened) {
     return opened.error();
   }
   options->environment = job->devices.environment;
   options->on_group = group_handler(job->devices, job->guardian.get());
-  options->interrupted = std::move(interrupted);
+  if (job->guardian) {
+    options->on_copy = [guardian = job->guardian.get()](const std::string& mark, int kill) {
+      guardian->end_copy(mark, kill);
+    };
+  }
+  handle_stops();
+  options->interrupted = interruption_is_asked;
+  options->stop = {stop_is_asked, stop_handler(job->guardian.get()), times_continued};
   job->workload =
       std::make_unique<ProcessWorkload>(std::move(*options), std::move(*progress), job->clock);
   return job;

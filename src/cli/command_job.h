@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,8 +28,7 @@ struct CommandJob {
 
 /// Opens what the flags say; nothing is started and no limit written yet. Errors: bad flags, no
 /// device, no permission to set its limit.
-Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocation,
-                                                     std::function<bool()> interrupted);
+Result<std::unique_ptr<CommandJob>> open_command_job(const Invocation& invocation);
 
 /// What is about to happen, in one line: `windows` of them, on how many starts.
 std::string command_job_plan(const Invocation& invocation, int windows, std::size_t starts);

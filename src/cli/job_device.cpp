@@ -9,6 +9,7 @@
 #include "cli/chosen_cards.h"
 #include "cli/output.h"
 #include "device/card_group.h"
+#include "guard/controls.h"
 #include "guard/preflight.h"
 
 namespace halfwatt {
@@ -58,17 +59,49 @@ Result<JobDevices> open_duty(const Invocation& invocation, DeviceId id, const Cl
   return devices;
 }
 
+std::optional<std::string> asked_device(const Invocation& invocation,
+                                        const std::optional<std::string>& named) {
+  return invocation.has("--device") ? invocation.get("--device") : named;
+}
+
+// By the words alone, since nobody has looked for cards yet. What is no device at all is
+// refused later, and no reason to ask for a password.
+bool may_mean_real_cards(const std::optional<std::string>& asked) {
+  if (!real_cards_are_here() || !asked || *asked == "all") {
+    return real_cards_are_here();
+  }
+  for (std::string_view list = *asked;; list.remove_prefix(list.find(',') + 1)) {
+    const Result<DeviceId> id = DeviceId::parse(list.substr(0, list.find(',')));
+    if (!id || id->kind == DeviceId::Kind::simulated || id->kind == DeviceId::Kind::cpu) {
+      return false;
+    }
+    if (list.find(',') == std::string_view::npos) {
+      return true;
+    }
+  }
+}
+
 }  // namespace
 
 bool is_duty(const DeviceId& id) {
   return id.kind == DeviceId::Kind::simulated && id.name == "duty";
 }
 
+Result<GuardianProcess> call_guardian(const Invocation& invocation,
+                                      const std::optional<std::string>& named) {
+  if (invocation.has("--dry-run") || invocation.has("--measure-only")) {
+    return GuardianProcess();
+  }
+  const bool real = may_mean_real_cards(asked_device(invocation, named));
+  return GuardianProcess::start(
+      GuardianOrder().program,
+      real ? GuardianProcess::Reach::real_cards : GuardianProcess::Reach::simulated_cards);
+}
+
 Result<JobDevices> find_job_devices(const Invocation& invocation,
                                     const std::optional<std::string>& named,
                                     const Clock& clock) {
-  const std::optional<std::string> asked =
-      invocation.has("--device") ? invocation.get("--device") : named;
+  const std::optional<std::string> asked = asked_device(invocation, named);
   if (asked) {
     Result<DeviceId> id = DeviceId::parse(*asked);
     if (id && is_duty(*id)) {
@@ -157,10 +190,14 @@ std::function<void(std::optional<pid_t>)> group_handler(JobDevices& devices,
 }
 
 Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation,
-                                                    const JobDevices& devices) {
+                                                    const JobDevices& devices,
+                                                    GuardianProcess guardian) {
   GuardianOrder order;
   order.cards = devices.cards;
   order.state_dir = invocation.get("--state-dir");
+  if (const char* folder = std::getenv("HALFWATT_STATE_DIR"); !order.state_dir && folder) {
+    order.state_dir = folder;  // in words: sudo keeps no environment for the guardian
+  }
   if (invocation.has("--max-limit")) {
     constexpr double kMostWatts = 10000;
     const Result<double> most = invocation.number("--max-limit", 0, 1, kMostWatts);
@@ -169,15 +206,16 @@ Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation
     }
     order.max_limit = Watts(*most);
   }
-  Result<std::unique_ptr<GuardianClient>> guardian =
-      invocation.has("--dry-run") ? GuardianClient::look(std::move(order))
-                                  : GuardianClient::start(std::move(order));
-  if (guardian) {
-    for (const std::string& each : (*guardian)->remarks()) {
+  Result<std::unique_ptr<GuardianClient>> client =
+      invocation.has("--dry-run")
+          ? GuardianClient::look(std::move(order))
+          : GuardianClient::start(std::move(order), std::move(guardian));
+  if (client) {
+    for (const std::string& each : (*client)->remarks()) {
       remark(each);
     }
   }
-  return guardian;
+  return client;
 }
 
 std::vector<Option> job_device_options() {

@@ -30,6 +30,13 @@ struct JobDevices {
 /// Whether `id` is the card that acts on real processes.
 bool is_duty(const DeviceId& id);
 
+/// Starts the guardian that hold_limits() will need: first of all, while nobody has looked at
+/// NVML. It gets privilege unless the command line names none but simulated cards. None is
+/// started where nothing will be written (--dry-run, --measure-only). Errors: it cannot be
+/// started.
+Result<GuardianProcess> call_guardian(const Invocation& invocation,
+                                      const std::optional<std::string>& named);
+
 /// Opens what `--device` says, `named` if absent; without both, what CUDA shows the command.
 /// `clock` outlives it. Errors: no such device, or as choose_cards().
 Result<JobDevices> find_job_devices(const Invocation& invocation,
@@ -50,11 +57,11 @@ Result<std::unique_ptr<Device>> open_cards(const Invocation& invocation,
 std::function<void(std::optional<pid_t>)> group_handler(JobDevices& devices,
                                                         GuardianClient* guardian);
 
-/// The guardian for the cards; `--state-dir` and `--max-limit` are obeyed, and its remarks are
-/// shown. With --dry-run none is started, and the limits are only read. Errors: as
-/// GuardianClient::start().
+/// Lets `guardian` hold the cards; `--state-dir` and `--max-limit` are obeyed, and its remarks
+/// are shown. With --dry-run the limits are only read. Errors: as GuardianClient::start().
 Result<std::unique_ptr<GuardianClient>> hold_limits(const Invocation& invocation,
-                                                    const JobDevices& devices);
+                                                    const JobDevices& devices,
+                                                    GuardianProcess guardian);
 
 /// The flags that these read.
 std::vector<Option> job_device_options();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/job_device.h"
 #include "cli/output.h"
 #include "device/devices.h"
 #include "guard/controls.h"
@@ -86,7 +87,7 @@ Result<void> show_limits(const std::vector<std::string>& cards) {
                           state->range->max.value(), or_unknown(state->range->preset));
     }
     line += state->sliced ? "; MIG is on: no limit is set here" : "";
-    if (const Result<void> done = print(line + "\n"); !done) {
+    if (Result<void> done = print(line + "\n"); !done) {
       return done;
     }
   }
@@ -95,12 +96,14 @@ Result<void> show_limits(const std::vector<std::string>& cards) {
 
 Result<void> change_limits(const Invocation& invocation,
                            const std::vector<std::string>& cards,
-                           const std::optional<Watts>& limit) {
+                           const std::optional<Watts>& limit,
+                           const GuardianProcess& guardian) {
   std::vector<LastingLimit> wanted;
+  wanted.reserve(cards.size());
   for (const std::string& card : cards) {
     wanted.push_back({card, limit});
   }
-  const auto changes = set_lasting(wanted, invocation.get("--state-dir"));
+  const auto changes = ask_for_lasting(guardian, wanted, invocation.get("--state-dir"));
   if (!changes) {
     return changes.error();
   }
@@ -111,8 +114,8 @@ Result<void> change_limits(const Invocation& invocation,
                       "last program on the card ends; nvidia-smi -pm 1 turns it on",
                       change.card));
     }
-    const auto done = print(fmt::format("{}: {:g} W, was {:g} W\n", change.card,
-                                        change.now.value(), change.before.requested.value()));
+    auto done = print(fmt::format("{}: {:g} W, was {:g} W\n", change.card, change.now.value(),
+                                  change.before.requested.value()));
     if (!done) {
       return done;
     }
@@ -181,6 +184,12 @@ Result<void> run(const Invocation& invocation) {
   if (!limit) {
     return limit.error();
   }
+  const bool changes = !words.empty() && !boot;
+  Result<GuardianProcess> guardian =
+      changes ? call_guardian(invocation, std::nullopt) : GuardianProcess();
+  if (!guardian) {
+    return guardian.error();
+  }
   const auto cards = chosen_cards(invocation, !words.empty());
   if (!cards) {
     return cards.error();
@@ -188,8 +197,8 @@ Result<void> run(const Invocation& invocation) {
   if (words.empty()) {
     return show_limits(*cards);
   }
-  if (!boot) {
-    return change_limits(invocation, *cards, *limit);
+  if (changes) {
+    return change_limits(invocation, *cards, *limit, *guardian);
   }
   const std::string unit = unit_text(*cards, words.front());
   return invocation.has("--install") ? install_unit(unit) : print(unit);

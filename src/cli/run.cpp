@@ -130,6 +130,10 @@ Result<void> hold(const Invocation& invocation, const Wish& wish, Limits& limits
     remark(fmt::format("--from: the record is of {}, and one card's limit may not fit another",
                        *wish.device));
   }
+  Result<GuardianProcess> called = call_guardian(invocation, wish.device);
+  if (!called) {
+    return called.error();
+  }
   Result<JobDevices> devices = find_job_devices(invocation, wish.device, limits.clock);
   if (!devices) {
     return devices.error();
@@ -138,7 +142,8 @@ Result<void> hold(const Invocation& invocation, const Wish& wish, Limits& limits
   if (const Result<void> fit = check_devices(invocation, limits.devices); !fit) {
     return fit.error();
   }
-  Result<std::unique_ptr<GuardianClient>> guardian = hold_limits(invocation, limits.devices);
+  Result<std::unique_ptr<GuardianClient>> guardian =
+      hold_limits(invocation, limits.devices, std::move(*called));
   if (!guardian) {
     return guardian.error();
   }
@@ -156,8 +161,25 @@ void tell_who_is_left(const Job& job) {
   }
 }
 
+// A guardian that died put the limit back with it, and the job is to run under the limit.
+void look_after(const Wish& wish, Limits& limits) {
+  const Result<void> fine = limits.guardian->check();
+  if (fine) {
+    return;
+  }
+  remark(fine.error().message);
+  if (fine.error().kind == ErrorKind::not_restored) {
+    return;  // there is no guardian any more
+  }
+  if (const Result<void> set = set_limit(wish, limits); !set) {
+    remark(fmt::format("the command goes on without the limit: {}", set.error().message));
+  }
+}
+
 // The job's own status, or the reason why it did not start.
-Result<int> run_under(const Invocation& invocation, Limits& limits) {
+Result<int> run_under(const Invocation& invocation,
+                      const std::optional<Wish>& wish,
+                      Limits& limits) {
   Terminal terminal;
   HandedSignals signals;
   InterruptListener listener;
@@ -176,11 +198,9 @@ Result<int> run_under(const Invocation& invocation, Limits& limits) {
   for (const std::string& each : (*job)->remarks()) {
     remark(each);
   }
-  const JobEnd end = attend(**job, terminal, signals, listener, [&limits] {
+  const JobEnd end = attend(**job, terminal, signals, listener, [&] {
     if (limits.guardian) {
-      if (const Result<void> fine = limits.guardian->check(); !fine) {
-        remark(fine.error().message);
-      }
+      look_after(*wish, limits);
     }
   });
   if (limits.guardian) {
@@ -206,7 +226,7 @@ Result<int> run_all(const Invocation& invocation) {
   if (const Result<void> dropped = drop_privileges(); !dropped) {
     return dropped.error();
   }
-  Result<int> status = run_under(invocation, limits);
+  Result<int> status = run_under(invocation, *wish, limits);
   if (limits.guardian) {
     if (const Result<void> back = limits.guardian->restore(); !back) {
       remark(back.error().message);  // the status is the command's own all the same

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "cli/command_job.h"
-#include "cli/interruption.h"
+#include "cli/interruptions.h"
 #include "cli/output.h"
 #include "cli/record_file.h"
 #include "cli/simulation.h"
@@ -62,8 +62,7 @@ Result<void> open_recording(const Invocation& invocation, Job& job) {
 }
 
 Result<void> open_command(const Invocation& invocation, Job& job) {
-  Result<std::unique_ptr<CommandJob>> command =
-      open_command_job(invocation, interruption_is_asked);
+  Result<std::unique_ptr<CommandJob>> command = open_command_job(invocation);
   if (!command) {
     return command.error();
   }

@@ -31,8 +31,8 @@ struct DutyModel {
   double share_at_bend = 0.75;
   Watts demand{200};
   /// Processors that its processes have at full speed: less than what a process gets that
-  /// shares two of them with five others.
-  double processors = 0.3;
+  /// shares two of them with nine others.
+  double processors = 0.2;
   Seconds period{0.05};  ///< on and off once; varied, so that no rhythm of the job fits it
   double period_jitter = 0.2;
   Seconds smoothing{0.2};  ///< of the speed that the draw follows

@@ -27,9 +27,13 @@ Result<std::unique_ptr<LimitControl>> LimitControls::open(const std::string& car
   return NvmlLimit::open(nvml_, card);
 }
 
-bool is_shared_card(const std::string& card) {
+bool real_cards_are_here() {
   // Another library than the driver's own knows only cards that are not there.
-  return !card.starts_with(FileLimit::kPrefix) && std::getenv("HALFWATT_NVML") == nullptr;
+  return std::getenv("HALFWATT_NVML") == nullptr;
+}
+
+bool is_shared_card(const std::string& card) {
+  return !card.starts_with(FileLimit::kPrefix) && real_cards_are_here();
 }
 
 }  // namespace halfwatt

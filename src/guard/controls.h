@@ -19,6 +19,9 @@ class LimitControls {
   std::shared_ptr<const NvmlLibrary> nvml_;  // shared with the controls that it opened
 };
 
+/// Whether cards here are real: no other NVML stands in the place of the driver's.
+bool real_cards_are_here();
+
 /// Whether the whole machine shares `card`: a real one, not one of a simulation or a test.
 bool is_shared_card(const std::string& card);
 

@@ -22,6 +22,8 @@
 #include "base/remark.h"
 #include "guard/controls.h"
 #include "guard/held_card.h"
+#include "guard/lasting_limit.h"
+#include "guard/throw_away.h"
 #include "guard/wire.h"
 
 namespace halfwatt {
@@ -47,8 +49,8 @@ void join(std::optional<Error>& all, const Error& more) {
 
 class Guardian {
  public:
-  Guardian(int socket, pid_t parent, const StateHook& at)
-      : socket_(socket), parent_(parent), at_(at) {}
+  Guardian(int socket, const ucred& parent, const StateHook& at)
+      : socket_(socket), parent_(parent.pid), user_(parent.uid), at_(at) {}
 
   int live();
 
@@ -56,10 +58,11 @@ class Guardian {
   enum class Wake { message, parent_is_gone, told_to_end };
   Wake wait(int parent_watch, int signals) const;
   /// False when there is nothing more to do.
-  bool serve(const Message& request);
+  bool serve(const Message& request, Descriptor file);
   Message hold(const Message& request);
   Message set(const Message& request);
   Message continue_later(const Message& request);
+  Message end_copy_later(const Message& request, Descriptor file);
   /// What went wrong with any card. Those that are back are let go.
   Result<void> put_all_back(Seconds patience);
   void remark_what_is_back() const;
@@ -71,10 +74,12 @@ class Guardian {
 
   int socket_;
   pid_t parent_;
+  uid_t user_;  ///< the parent's
   const StateHook& at_;
   LimitControls controls_;
   std::vector<HeldCard> cards_;
   std::vector<int> groups_;
+  ThrowAway copy_;
   std::vector<std::string> put_back_;  ///< sentences, for the end
 };
 
@@ -148,6 +153,17 @@ Message Guardian::continue_later(const Message& request) {
   return {"ok"};
 }
 
+Message Guardian::end_copy_later(const Message& request, Descriptor file) {
+  // A mark that says less would be found with others.
+  const std::string variable = std::string(kCopyVariable) + "=";
+  if (request.size() != 2 || !request[1].starts_with(variable) ||
+      request[1].size() == variable.size()) {
+    return answer(bad_input("end_copy: needed a mark"));
+  }
+  copy_ = {request[1], std::move(file)};  // the copy before it has ended
+  return {"ok"};
+}
+
 Result<void> Guardian::put_all_back(Seconds patience) {
   for (const int group : groups_) {
     ::kill(-group, SIGCONT);
@@ -190,7 +206,7 @@ void Guardian::remark_what_is_back() const {
   }
 }
 
-bool Guardian::serve(const Message& request) {
+bool Guardian::serve(const Message& request, Descriptor file) {
   const std::string& verb = request.front();
   if (verb == "release") {
     const Result<void> done = put_all_back(kPatienceInCompany);
@@ -200,6 +216,8 @@ bool Guardian::serve(const Message& request) {
   const Message reply = verb == "hold"             ? hold(request)
                         : verb == "set"            ? set(request)
                         : verb == "continue_group" ? continue_later(request)
+                        : verb == "leave"          ? answer_lasting(request, parent_)
+                        : verb == "end_copy"       ? end_copy_later(request, std::move(file))
                                                    : answer(bad_input("not a word I know"));
   (void)send_message(socket_, reply);  // where nobody listens, wait() says so
   enter(GuardianState::waiting);
@@ -229,8 +247,9 @@ int Guardian::live() {
   while (true) {
     const Wake wake = wait(watch.number(), signals.number());
     if (wake == Wake::message) {
-      const std::optional<Message> request = receive_message(socket_);
-      if (request && !serve(*request)) {
+      Descriptor file;
+      const std::optional<Message> request = receive_message(socket_, &file);
+      if (request && !serve(*request, std::move(file))) {
         return 0;
       }
       if (request) {
@@ -238,6 +257,9 @@ int Guardian::live() {
       }
     }
     const Result<void> done = put_all_back(kPatienceAlone);
+    if (wake != Wake::told_to_end) {
+      end_throw_away(copy_, user_);  // its halfwatt is gone, and would have done it
+    }
     remark_what_is_back();
     if (!done) {
       remark(done.error().message);
@@ -298,7 +320,7 @@ int guardian_main(int, char**, const StateHook& at) {
                        kGuardianVerb));
     return exit_code(ErrorKind::bad_input);
   }
-  return Guardian(STDIN_FILENO, parent.pid, at).live();
+  return Guardian(STDIN_FILENO, parent, at).live();
 }
 
 }  // namespace halfwatt

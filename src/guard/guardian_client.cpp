@@ -1,19 +1,20 @@
 #include "guard/guardian_client.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/remark.h"
 #include "guard/controls.h"
-#include "guard/guardian_process.h"
 #include "guard/limit_bounds.h"
 #include "guard/surroundings.h"
 
@@ -23,6 +24,9 @@ namespace {
 // How long whoever asks waits for the watch to have started another guardian.
 constexpr auto kRevival = std::chrono::seconds(10);
 constexpr int kAttempts = 3;
+// How long a card that did not answer the last guardian is tried again in the end.
+constexpr Seconds kPatience{2};
+constexpr Seconds kPause{0.1};
 
 Error no_sense() { return {ErrorKind::device, "the guardian's answer makes no sense"}; }
 
@@ -36,13 +40,15 @@ Error guardian_died(const std::vector<std::string>& remarks) {
 
 }  // namespace
 
-Result<std::unique_ptr<GuardianClient>> GuardianClient::start(GuardianOrder order) {
+Result<std::unique_ptr<GuardianClient>> GuardianClient::start(GuardianOrder order,
+                                                              GuardianProcess guardian) {
   if (order.state_dir) {
     order.state_dir = std::filesystem::absolute(*order.state_dir).string();
   }
   std::unique_ptr<GuardianClient> client(new GuardianClient(std::move(order)));
   client->stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
-  auto remarks = client->spawn_and_hold();
+  client->process_ = std::move(guardian);
+  auto remarks = client->first_hold();
   if (!remarks) {
     client->released_ = true;
     return remarks.error();
@@ -91,23 +97,26 @@ GuardianClient::~GuardianClient() {
     ::eventfd_write(stop_.number(), 1);
     watcher_.join();
   }
-  reap();
 }
 
 Result<void> GuardianClient::spawn() {
-  Result<GuardianProcess> started = start_guardian(order_.program, order_.cards);
+  const bool real = std::any_of(order_.cards.begin(), order_.cards.end(), is_shared_card);
+  Result<GuardianProcess> started =
+      GuardianProcess::start(order_.program, real ? GuardianProcess::Reach::real_cards
+                                                  : GuardianProcess::Reach::simulated_cards);
   if (!started) {
     return started.error();
   }
-  socket_ = std::move(started->socket);
-  pid_ = started->pid;
+  process_ = std::move(*started);  // the one before it ends
   return {};
 }
 
 // A guardian that dies over its first card is replaced like any other; one that refuses is not.
-Result<std::vector<std::string>> GuardianClient::spawn_and_hold() {
-  if (const Result<void> started = spawn(); !started) {
-    return started.error();
+Result<std::vector<std::string>> GuardianClient::first_hold() {
+  if (!process_.is_started()) {
+    if (const Result<void> started = spawn(); !started) {
+      return started.error();
+    }
   }
   auto remarks = hold();
   for (int again = 1; !remarks && !alive() && again < kAttempts; ++again) {
@@ -117,11 +126,11 @@ Result<std::vector<std::string>> GuardianClient::spawn_and_hold() {
 }
 
 // With the mutex held, or before there is a second thread.
-std::optional<Message> GuardianClient::exchange(const Message& request) {
-  if (!send_message(socket_.number(), request)) {
+std::optional<Message> GuardianClient::exchange(const Message& request, int file) {
+  if (!send_message(process_.socket(), request, file)) {
     return std::nullopt;
   }
-  return receive_message(socket_.number());
+  return receive_message(process_.socket());
 }
 
 Result<std::vector<std::string>> GuardianClient::hold() {
@@ -247,12 +256,37 @@ Result<void> GuardianClient::continue_group(pid_t group) {
   return reply ? Result<void>() : reply.error();
 }
 
+void GuardianClient::end_copy(const std::string& mark, int cgroup_kill) {
+  const std::lock_guard lock(mutex_);
+  copy_ = {mark, Descriptor(::fcntl(cgroup_kill, F_DUPFD_CLOEXEC, STDERR_FILENO + 1))};
+  if (!released_ && !lost_) {
+    // Where the guardian is dead the watch tells the next one.
+    (void)exchange({"end_copy", copy_.mark}, copy_.cgroup_kill.number());
+  }
+}
+
+// A card that did not answer when the guardian died may do so by now, and nobody else is left.
+void GuardianClient::look_for_another_guardian() {
+  SteadyClock clock;
+  const Seconds end = clock.now() + kPatience;
+  while (lost_) {
+    if (const auto remarks = replace(); remarks) {
+      lost_.reset();
+    } else if (clock.now() >= end) {
+      return;
+    } else {
+      clock.sleep_until(clock.now() + kPause);
+    }
+  }
+}
+
 Result<void> GuardianClient::restore() {
   {
     const std::lock_guard lock(mutex_);
     if (released_) {
       return {};
     }
+    look_for_another_guardian();
   }
   const Result<Message> reply = ask({"release"}, true);
   return reply ? Result<void>() : reply.error();
@@ -273,13 +307,13 @@ Result<void> GuardianClient::check() {
 
 bool GuardianClient::alive() const {
   const std::lock_guard lock(mutex_);
-  pollfd end{socket_.number(), POLLIN, 0};
+  pollfd end{process_.socket(), POLLIN, 0};
   return !lost_ && !released_ && ::poll(&end, 1, 0) == 0;
 }
 
 pid_t GuardianClient::guardian_pid() const {
   const std::lock_guard lock(mutex_);
-  return pid_;
+  return process_.pid();
 }
 
 void GuardianClient::watch() {
@@ -294,7 +328,7 @@ void GuardianClient::watch() {
       if (released_ || lost_) {
         return;
       }
-      watched[1].fd = socket_.number();
+      watched[1].fd = process_.socket();
     }
     if (::poll(watched, std::size(watched), -1) < 0) {
       continue;
@@ -310,18 +344,24 @@ void GuardianClient::watch() {
 
 // Another guardian that holds what the dead one held, which puts back what that one left.
 Result<std::vector<std::string>> GuardianClient::replace() {
-  const pid_t dead = pid_;
   if (const Result<void> started = spawn(); !started) {
     return started.error();
   }
-  ::waitpid(dead, nullptr, 0);
   auto remarks = hold();
-  for (const pid_t group : groups_) {
-    if (remarks && !exchange({"continue_group", fmt::format("{}", group)})) {
-      return Error{ErrorKind::device, "the next guardian died too"};
-    }
+  if (remarks && !tell_next()) {
+    return Error{ErrorKind::device, "the next guardian died too"};
   }
   return remarks;
+}
+
+bool GuardianClient::tell_next() {
+  for (const pid_t group : groups_) {
+    if (!exchange({"continue_group", fmt::format("{}", group)})) {
+      return false;
+    }
+  }
+  return copy_.mark.empty() ||
+         exchange({"end_copy", copy_.mark}, copy_.cgroup_kill.number()).has_value();
 }
 
 void GuardianClient::revive() {
@@ -350,13 +390,6 @@ void GuardianClient::revive() {
   }
   ++deaths_;
   revived_.notify_all();
-}
-
-void GuardianClient::reap() {
-  socket_.close();
-  if (pid_ > 0) {
-    ::waitpid(pid_, nullptr, 0);
-  }
 }
 
 }  // namespace halfwatt

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "guard/descriptor.h"
+#include "guard/guardian_process.h"
 #include "guard/limit_guard.h"
+#include "guard/throw_away.h"
 #include "guard/wire.h"
 
 namespace halfwatt {
@@ -29,13 +31,13 @@ struct GuardianOrder {
 /// the guardian dies, a thread that watches it starts another, which puts the limits back at
 /// once; check() then tells. Safe to use from several threads.
 ///
-/// Start the first one before the process has other threads, NVML or CUDA. Children never
-/// inherit the socket.
+/// Start its GuardianProcess before the process has other threads, NVML or CUDA.
 class GuardianClient final : public LimitGuard {
  public:
-  /// Starts a guardian, with privilege where a card needs it, and lets it hold the cards.
-  /// Errors: see HeldCard::hold(); or no guardian could be started.
-  static Result<std::unique_ptr<GuardianClient>> start(GuardianOrder order);
+  /// Lets `guardian`, which was started before, hold the cards; without one it starts it, with
+  /// privilege where a card needs it. Errors: see HeldCard::hold(); or none could be started.
+  static Result<std::unique_ptr<GuardianClient>> start(GuardianOrder order,
+                                                       GuardianProcess guardian = {});
   /// Reads the same without a guardian, a lock or a journal; nothing can be set. Errors: a card
   /// that cannot be read or takes no limit.
   static Result<std::unique_ptr<GuardianClient>> look(GuardianOrder order);
@@ -64,6 +66,10 @@ class GuardianClient final : public LimitGuard {
   Result<Watts> set_card(std::size_t card, Watts limit);
   /// Has `group` continued (SIGCONT) on every way out, in case it is stopped then.
   Result<void> continue_group(pid_t group);
+  /// Has the throw-away copy whose processes carry `mark` ended should this process die: the
+  /// one that is started next, in place of the one before. `cgroup_kill` is that of its cgroup,
+  /// if it has one, else -1; see ThrowAway.
+  void end_copy(const std::string& mark, int cgroup_kill);
   /// Whether a guardian is there.
   bool alive() const;
   /// The process that stands between: the guardian, or sudo with it.
@@ -72,16 +78,18 @@ class GuardianClient final : public LimitGuard {
  private:
   explicit GuardianClient(GuardianOrder order) : order_(std::move(order)) {}
   Result<void> spawn();
-  Result<std::vector<std::string>> spawn_and_hold();
+  Result<std::vector<std::string>> first_hold();
   /// One answer; nullopt when the guardian is gone.
-  std::optional<Message> exchange(const Message& request);
+  std::optional<Message> exchange(const Message& request, int file = -1);
   Result<Message> ask(const Message& request, bool last = false);
+  /// Tells a new guardian what the dead one knew; false when it died, too.
+  bool tell_next();
   /// What the guardian remarks.
   Result<std::vector<std::string>> hold();
   void watch();
   Result<std::vector<std::string>> replace();
   void revive();
-  void reap();
+  void look_for_another_guardian();
 
   GuardianOrder order_;
   std::vector<LimitState> states_;
@@ -91,8 +99,8 @@ class GuardianClient final : public LimitGuard {
   std::condition_variable revived_;
   std::vector<std::optional<Watts>> last_;  ///< what was set on each card
   std::vector<pid_t> groups_;
-  Descriptor socket_;
-  pid_t pid_ = -1;
+  ThrowAway copy_;
+  GuardianProcess process_;
   unsigned deaths_ = 0;  ///< of guardians, seen by the watch
   std::optional<Error> disturbance_;
   std::optional<Error> lost_;  ///< no guardian is left and none can be started

@@ -8,11 +8,6 @@ namespace {
 // Longer than a guardian takes that is just putting back, its parent having died.
 constexpr Seconds kPatience{3};
 
-// The coarsest step that a card is taken to round a limit to. What is read at once after a
-// write is not taken for a stranger's within this: that would leave the card at a limit of
-// ours.
-constexpr Watts kCoarsestStep{25};
-
 }  // namespace
 
 Result<HeldCard> HeldCard::hold(const std::string& card,
@@ -105,6 +100,7 @@ Result<Watts> HeldCard::write(Watts before, Watts limit) {
   // What is in force, not what was asked for last: that write may have come to nothing.
   next.previous_intent = before;
   next.intent = limit;
+  next.read_back = false;
   if (const Result<void> noted = journal_.write(next); !noted) {
     return noted.error();
   }
@@ -115,18 +111,25 @@ Result<Watts> HeldCard::write(Watts before, Watts limit) {
   }
   enter(GuardianState::written);
   Result<Watts> in_force = control_->read();
-  if (in_force && !same_limit(*in_force, limit) && *in_force < limit &&
-      limit - *in_force <= kCoarsestStep) {
-    // Rounded: ours, by another name.
-    next.previous_intent = limit;
-    next.intent = *in_force;
-    if (const Result<void> noted = journal_.write(next); !noted) {
+  if (in_force) {
+    if (const Result<void> noted = note_read_back(limit, *in_force); !noted) {
       return noted.error();
     }
-    entry_ = next;
   }
   enter(GuardianState::read_back);
   return in_force;
+}
+
+Result<void> HeldCard::note_read_back(Watts limit, Watts in_force) {
+  // Known from here on, whether the disk takes it or not: else what was rounded would be taken
+  // for a stranger's.
+  entry_.read_back = true;
+  if (!same_limit(in_force, limit) && may_be_rounded(limit, in_force) &&
+      !same_limit(in_force, *entry_.previous_intent)) {
+    entry_.previous_intent = limit;
+    entry_.intent = in_force;
+  }
+  return journal_.write(entry_);
 }
 
 Result<Watts> HeldCard::set(Watts limit) {

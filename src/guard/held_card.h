@@ -56,6 +56,7 @@ class HeldCard {
   Result<void> prove();
   Error undo(Error why);
   Result<Watts> write(Watts before, Watts limit);
+  Result<void> note_read_back(Watts limit, Watts in_force);
   void enter(GuardianState state) const;
 
   std::unique_ptr<LimitControl> control_;

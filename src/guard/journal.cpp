@@ -39,6 +39,7 @@ std::string to_text(const JournalEntry& entry) {
   json["intent_mw"] = milliwatts(entry.intent);
   json["previous_intent_mw"] = milliwatts(entry.previous_intent);
   json["stopped_groups"] = entry.stopped_groups;
+  json["read_back"] = entry.read_back;
   return json.dump() + "\n";
 }
 
@@ -61,6 +62,7 @@ JournalEntry from_json(const Json& json) {
   entry.intent = optional_watts(json.at("intent_mw"));
   entry.previous_intent = optional_watts(json.at("previous_intent_mw"));
   entry.stopped_groups = json.at("stopped_groups").get<std::vector<int>>();
+  entry.read_back = json.value("read_back", true);  // entries of older versions lack it
   return entry;
 }
 

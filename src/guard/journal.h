@@ -30,6 +30,8 @@ struct JournalEntry {
   std::optional<Watts>
       previous_intent;              ///< in force before it: the write may not have happened
   std::vector<int> stopped_groups;  ///< process groups that must be continued
+  /// Whether `intent` is what the card said after the write; until then it may have rounded it.
+  bool read_back = true;
   bool operator==(const JournalEntry&) const = default;
 };
 

@@ -41,4 +41,12 @@ constexpr bool same_limit(Watts a, Watts b) {
   return a - b <= kRounding && b - a <= kRounding;
 }
 
+/// Whether `in_force`, read at once after `asked` was written, is that by another name: a card
+/// has steps. The coarsest that is taken for one is far above any that is known; less would
+/// leave a card at a limit of ours, more would take a stranger's for ours.
+constexpr bool may_be_rounded(Watts asked, Watts in_force) {
+  constexpr Watts kCoarsestStep{25};
+  return asked - in_force <= kCoarsestStep && in_force - asked <= kCoarsestStep;
+}
+
 }  // namespace halfwatt

@@ -1,11 +1,11 @@
 #include "guard/privilege.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
 #include <spawn.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+
+#include "guard/own_children.h"
 
 namespace halfwatt {
 namespace {
@@ -31,16 +33,23 @@ std::optional<unsigned> number_in(const char* name) {
   return error == std::errc() && stopped == end ? std::optional(value) : std::nullopt;
 }
 
-bool runs_well(const char* const* words) {
-  pid_t pid = -1;
-  if (::posix_spawnp(&pid, words[0], nullptr, nullptr, const_cast<char**>(words), environ) !=
-      0) {
-    return false;
-  }
-  int status = -1;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0;
+enum class Errors { shown, hidden };
+
+// Known as ours: ended with a job's processes it would be a no of sudo's.
+bool runs_well(const char* const* words, Errors errors) {
+  const pid_t child = start_own_child([words, errors] {
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    if (errors == Errors::hidden) {
+      ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    }
+    pid_t pid = -1;
+    const int failed =
+        ::posix_spawnp(&pid, words[0], &actions, nullptr, const_cast<char**>(words), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    return failed == 0 ? pid : -1;
+  });
+  return child > 0 && end_of_own_child(child) == 0;
 }
 
 }  // namespace
@@ -103,12 +112,13 @@ Result<void> drop_privileges() {
 
 bool sudo_asks_nothing() {
   const char* const words[] = {"sudo", "-n", "true", nullptr};
-  return runs_well(words);
+  return runs_well(words, Errors::hidden);  // that a password is required is no news yet
 }
 
 bool let_sudo_ask() {
   const char* const words[] = {"sudo", "-v", nullptr};
-  return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0 && runs_well(words);
+  return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0 &&
+         runs_well(words, Errors::shown);
 }
 
 // The library's setresuid() would change every thread; the system call changes this one.

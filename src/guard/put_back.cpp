@@ -29,6 +29,7 @@ Result<void> write_found(LimitControl& control,
   JournalEntry next = entry;
   next.previous_intent = before;  // which may be an older intent, where a write came to nothing
   next.intent = entry.found;
+  next.read_back = true;  // it was read when it was found, so that no step rounds it
   // On a full disk this fails and need not be there: the old entry leads back to `found` too.
   (void)journal.write(next);
   enter(rules, GuardianState::restore_journalled);

@@ -14,7 +14,8 @@ enum class RestoreAction {
 };
 
 /// The rule, in this order: the found limit in force is done, a new boot or a newly loaded
-/// driver has forgotten, the last intent or the one before is ours, all else is foreign.
+/// driver has forgotten, the last intent or the one before is ours (and what it may have been
+/// rounded to, until it was read back), all else is foreign.
 RestoreAction restore_action(const JournalEntry& entry, const LoadId& now, Watts in_force);
 
 }  // namespace halfwatt

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <cerrno>
 #include <charconv>
@@ -17,6 +18,12 @@ constexpr std::size_t kLargestPacket = 65536;
 
 constexpr ErrorKind kKinds[] = {ErrorKind::bad_input, ErrorKind::device, ErrorKind::workload,
                                 ErrorKind::interrupted, ErrorKind::not_restored};
+
+/// Room for one open file beside a packet.
+union FileSpace {
+  cmsghdr aligned;
+  unsigned char bytes[CMSG_SPACE(sizeof(int))];
+};
 
 std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> parts;
@@ -34,7 +41,7 @@ std::string word(const std::optional<bool>& flag) { return !flag ? "-" : *flag ?
 
 }  // namespace
 
-Result<void> send_message(int socket, const Message& message) {
+Result<void> send_message(int socket, const Message& message, int file) {
   std::string packet;
   for (const std::string& each : message) {
     packet += (&each == &message.front() ? "" : "\n") + each;
@@ -42,9 +49,23 @@ Result<void> send_message(int socket, const Message& message) {
   if (packet.size() > kLargestPacket) {
     return bad_input(fmt::format("too many cards or too long names: {} bytes", packet.size()));
   }
+  iovec text{packet.data(), packet.size()};
+  FileSpace space{};
+  msghdr header{};
+  header.msg_iov = &text;
+  header.msg_iovlen = 1;
+  if (file >= 0) {
+    header.msg_control = space.bytes;
+    header.msg_controllen = sizeof space.bytes;
+    cmsghdr* const added = CMSG_FIRSTHDR(&header);
+    added->cmsg_level = SOL_SOCKET;
+    added->cmsg_type = SCM_RIGHTS;
+    added->cmsg_len = CMSG_LEN(sizeof file);
+    std::memcpy(CMSG_DATA(added), &file, sizeof file);
+  }
   ssize_t sent = -1;
   do {
-    sent = ::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL);
+    sent = ::sendmsg(socket, &header, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) {
     return Error{ErrorKind::device,
@@ -53,12 +74,28 @@ Result<void> send_message(int socket, const Message& message) {
   return {};
 }
 
-std::optional<Message> receive_message(int socket) {
+std::optional<Message> receive_message(int socket, Descriptor* file) {
   std::string packet(kLargestPacket, '\0');
+  iovec text{packet.data(), packet.size()};
+  FileSpace space{};
+  msghdr header{};
+  header.msg_iov = &text;
+  header.msg_iovlen = 1;
+  header.msg_control = space.bytes;
+  header.msg_controllen = sizeof space.bytes;
   ssize_t size = -1;
   do {
-    size = ::recv(socket, packet.data(), packet.size(), 0);
+    size = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
+  const cmsghdr* const added = size < 0 ? nullptr : CMSG_FIRSTHDR(&header);
+  if (added != nullptr && added->cmsg_level == SOL_SOCKET && added->cmsg_type == SCM_RIGHTS) {
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(added), sizeof number);
+    Descriptor came(number);
+    if (file != nullptr) {
+      *file = std::move(came);
+    }
+  }
   if (size <= 0) {
     return std::nullopt;
   }

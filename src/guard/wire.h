@@ -5,18 +5,22 @@
 #include <vector>
 
 #include "base/result.h"
+#include "guard/descriptor.h"
 #include "guard/limit_control.h"
 
 namespace halfwatt {
 
 /// What halfwatt and its guardian say to each other: one packet of words, the first of which is
-/// `hold`, `set`, `continue_group`, `release`, or of an answer `ok` or `error`.
+/// `hold`, `set`, `continue_group`, `end_copy`, `leave`, `release`, or of an answer `ok` or
+/// `error`.
 using Message = std::vector<std::string>;
 
-/// Sends one packet. Errors: nobody is at the other end.
-Result<void> send_message(int socket, const Message& message);
-/// Waits for one packet; nullopt when the other end is gone.
-std::optional<Message> receive_message(int socket);
+/// Sends one packet, and with it the open `file` unless that is -1. Errors: nobody is at the
+/// other end.
+Result<void> send_message(int socket, const Message& message, int file = -1);
+/// Waits for one packet; nullopt when the other end is gone. A file that came with it goes to
+/// `file`, which stays as it is without one.
+std::optional<Message> receive_message(int socket, Descriptor* file = nullptr);
 
 /// An answer that passes `error` on, and what error_in() reads from it.
 Message answer(const Error& error);

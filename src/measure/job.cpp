@@ -12,9 +12,11 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "base/remark.h"
+#include "guard/throw_away.h"
 
 namespace halfwatt {
 namespace {
@@ -38,6 +40,11 @@ std::optional<long> memory_kills() {
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
+}
+
+std::string unlike_any_other() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
 }  // namespace
@@ -108,6 +115,12 @@ Result<std::unique_ptr<Job>> Job::start(JobOptions options) {
       job->cgroup_.emplace(std::move(*cgroup));
     }
     how.cgroup = job->cgroup_ ? job->cgroup_->entrance() : -1;
+    const std::string value = unlike_any_other();
+    how.environment.emplace_back(kCopyVariable, value);
+    if (wanted.on_copy) {
+      wanted.on_copy(fmt::format("{}={}", kCopyVariable, value),
+                     job->cgroup_ ? job->cgroup_->killer() : -1);
+    }
   }
   job->memory_kills_ = memory_kills();
   const Result<pid_t> child = spawn(how);
@@ -184,6 +197,11 @@ std::optional<int> Job::stopped() {
 }
 
 void Job::signal(int number) const { ::kill(-leader_, number); }
+
+void Job::stop() {
+  stay_stopped();
+  signal(SIGSTOP);
+}
 
 void Job::stay_stopped() {
   if (options_.on_group && !end_) {

@@ -42,6 +42,9 @@ struct JobOptions {
   Terminal* terminal = nullptr;  ///< with `pass`: given to the job if it is ours
   /// A throw-away copy: held in a cgroup where possible, and ended with us.
   bool ends_with_us = false;
+  /// Called before a throw-away copy is started with how it is found where we die without a
+  /// word: the mark in its environment, and its cgroup's open `cgroup.kill` or -1.
+  std::function<void(const std::string& mark, int cgroup_kill)> on_copy = {};
   /// Called with the process group before the command begins.
   std::function<void(pid_t)> before_exec = {};
   /// Called with the process group when it runs, and with nullopt before its number can become
@@ -76,6 +79,8 @@ class Job {
   std::optional<int> stopped();
   /// To its process group.
   void signal(int number) const;
+  /// Stops its process group, until go_on().
+  void stop();
   /// It was stopped and stays so, also where somebody slows it in turns, until go_on().
   void stay_stopped();
   /// Continues it.

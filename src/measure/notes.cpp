@@ -45,8 +45,8 @@ constexpr std::array kNotes = {
         "the command ended and was started again during the window; one that runs longer is "
         "needed",
         true},
-    Row{WindowNote::suspended, "suspended", "the machine was suspended during the window",
-        true},
+    Row{WindowNote::suspended, "suspended",
+        "the machine or halfwatt was suspended during the window", true},
     Row{WindowNote::progress_changed, "progress-changed",
         "something else became what is counted as steps during the window", true},
     Row{WindowNote::shared_card, "shared-card",

@@ -12,6 +12,7 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -21,6 +22,7 @@
 #include <sstream>
 
 #include "guard/guardian.h"
+#include "guard/own_children.h"
 
 namespace halfwatt {
 namespace {
@@ -45,16 +47,7 @@ std::optional<ProcessInfo> process_info(const std::string& pid) {
   return rest ? std::optional(info) : std::nullopt;
 }
 
-std::string program_of(const std::string& pid) {
-  std::string path(4096, '\0');
-  const ssize_t length =
-      ::readlink(("/proc/" + pid + "/exe").c_str(), path.data(), path.size());
-  path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
-  return path;
-}
-
-// Everybody may read a command line, but only its owner the program of a process: the guardian
-// may be root's, and there may be a sudo before it.
+// By its command line, which everybody may read, whoever's it is.
 bool runs_a_guardian(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/cmdline", std::ios::binary);
   const std::string words{std::istreambuf_iterator<char>(file), {}};
@@ -86,6 +79,19 @@ std::optional<std::string> own_cgroup() {
     }
   }
   return std::nullopt;
+}
+
+// The kernel removes none in which something lives.
+void remove_what_was_left(const std::string& parent) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(parent.c_str()), &::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    pid_t maker = 0;
+    int number = 0;
+    if (std::sscanf(entry->d_name, "halfwatt-%d-%d", &maker, &number) == 2 &&
+        ::kill(maker, 0) != 0 && errno == ESRCH) {
+      ::rmdir((parent + entry->d_name).c_str());
+    }
+  }
 }
 
 }  // namespace
@@ -125,17 +131,9 @@ ProcessTree::ProcessTree() {
   }
 }
 
-// A child that runs our own program (a guardian, started anew meanwhile) is no job's either.
 bool ProcessTree::is_ours(const ProcessInfo& process) const {
-  if (process.id == leader_) {
-    return false;
-  }
-  if (std::find(ours_.begin(), ours_.end(), process.id) != ours_.end()) {
-    return true;
-  }
-  const std::string pid = std::to_string(process.id);
-  return process.parent == ::getpid() && !process.zombie &&
-         (runs_a_guardian(pid) || program_of(pid) == program_of("self"));
+  return process.id != leader_ &&
+         std::find(ours_.begin(), ours_.end(), process.id) != ours_.end();
 }
 
 std::vector<ProcessInfo> ProcessTree::members() const {
@@ -144,6 +142,13 @@ std::vector<ProcessInfo> ProcessTree::members() const {
     return found;
   }
   std::vector<ProcessInfo> others = all_processes();
+  const std::vector<pid_t> own = own_children();  // after the list, which then holds no other
+  const auto is_own = [&](const ProcessInfo& each) {
+    // A guardian that comes to us as an orphan had a sudo before it that died.
+    return is_ours(each) || std::find(own.begin(), own.end(), each.id) != own.end() ||
+           (each.parent == ::getpid() && each.id != leader_ &&
+            runs_a_guardian(std::to_string(each.id)));
+  };
   std::set<pid_t> family;
   // Through parents alone: orphans come to us, and the numbers of groups are used again.
   const auto belongs = [&](const ProcessInfo& each) {
@@ -153,7 +158,7 @@ std::vector<ProcessInfo> ProcessTree::members() const {
   for (bool grows = true; grows;) {
     grows = false;
     for (auto each = others.begin(); each != others.end();) {
-      if (each->id == ::getpid() || !belongs(*each) || is_ours(*each)) {
+      if (each->id == ::getpid() || !belongs(*each) || is_own(*each)) {
         ++each;
         continue;
       }
@@ -193,9 +198,10 @@ std::optional<JobCgroup> JobCgroup::create() {
   if (!mount || !own) {
     return std::nullopt;
   }
+  const std::string parent = *mount + *own + (own->ends_with('/') ? "" : "/");
+  remove_what_was_left(parent);
   static int number = 0;  // several jobs one after another; started by one thread
-  std::string folder = fmt::format("{}{}{}halfwatt-{}-{}", *mount, *own,
-                                   own->ends_with('/') ? "" : "/", ::getpid(), ++number);
+  std::string folder = fmt::format("{}halfwatt-{}-{}", parent, ::getpid(), ++number);
   if (::mkdir(folder.c_str(), 0755) != 0) {
     return std::nullopt;
   }
@@ -208,10 +214,14 @@ std::optional<JobCgroup> JobCgroup::create() {
 }
 
 JobCgroup::JobCgroup(std::string folder, OwnedFile entrance)
-    : folder_(std::move(folder)), entrance_(std::move(entrance)) {}
+    : folder_(std::move(folder)),
+      entrance_(std::move(entrance)),
+      killer_(::open((folder_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC)) {}
 
 JobCgroup::JobCgroup(JobCgroup&& other) noexcept
-    : folder_(std::move(other.folder_)), entrance_(std::move(other.entrance_)) {
+    : folder_(std::move(other.folder_)),
+      entrance_(std::move(other.entrance_)),
+      killer_(std::move(other.killer_)) {
   other.folder_.clear();
 }
 
@@ -221,10 +231,7 @@ JobCgroup::~JobCgroup() {
   }
 }
 
-bool JobCgroup::kill() const {
-  const OwnedFile file(::open((folder_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
-  return file && ::write(file.get(), "1", 1) == 1;
-}
+bool JobCgroup::kill() const { return killer_ && ::write(killer_.get(), "1", 1) == 1; }
 
 bool JobCgroup::empty() const {
   std::ifstream events(folder_ + "/cgroup.events");

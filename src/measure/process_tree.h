@@ -58,7 +58,8 @@ class ProcessTree {
 /// with its owner, if it is empty by then.
 class JobCgroup {
  public:
-  /// Below our own cgroup; nullopt where there is none that we may write to.
+  /// Below our own cgroup; nullopt where there is none that we may write to. Removes those that
+  /// a halfwatt that was killed left empty.
   static std::optional<JobCgroup> create();
   JobCgroup(JobCgroup&& other) noexcept;
   JobCgroup& operator=(JobCgroup&&) = delete;
@@ -66,14 +67,18 @@ class JobCgroup {
 
   /// For SpawnOptions::cgroup.
   int entrance() const { return entrance_.get(); }
-  /// SIGKILL to everything in it, at once; false where the kernel is too old for that (5.14).
+  /// The open `cgroup.kill`; -1 where the kernel is too old for that (5.14).
+  int killer() const { return killer_.get(); }
+  /// SIGKILL to everything in it, at once; false without a killer().
   bool kill() const;
   bool empty() const;
+  const std::string& folder() const { return folder_; }
 
  private:
   JobCgroup(std::string folder, OwnedFile entrance);
   std::string folder_;
   OwnedFile entrance_;
+  OwnedFile killer_;
 };
 
 }  // namespace halfwatt

@@ -82,6 +82,7 @@ Result<void> ProcessWorkload::launch() {
   how.output = options_.output;
   how.ends_with_us = true;
   how.on_group = options_.on_group;
+  how.on_copy = options_.on_copy;
   {
     const std::lock_guard lock(mutex_);
     if (starts_ > 0) {
@@ -126,7 +127,6 @@ Result<void> ProcessWorkload::launch() {
 // A start takes as long as it takes: imports, compilers, the first look at the data. All of it
 // belongs to no window.
 Result<void> ProcessWorkload::wait_for_step() {
-  const Seconds until = clock_->now() + options_.patience;
   while (!stopped_) {
     if (options_.interrupted && options_.interrupted()) {
       return Error{ErrorKind::interrupted, "interrupted"};
@@ -138,7 +138,7 @@ Result<void> ProcessWorkload::wait_for_step() {
       ever_stepped_ = true;
       return {};
     }
-    if (clock_->now() > until) {
+    if (clock_->now() - stepped_at_ > options_.patience) {
       if (!ever_stepped_) {
         const Error error = no_step_at_all();
         stop();
@@ -153,7 +153,11 @@ Result<void> ProcessWorkload::wait_for_step() {
 }
 
 void ProcessWorkload::hangs() {
-  const std::string why = fmt::format("no step in {:g} s", options_.patience.value());
+  std::string why = fmt::format("no step in {:g} s", options_.patience.value());
+  if (const auto now = reading(); now && now->fall) {
+    why += fmt::format(": its step numbers went back from {:g} to {:g}", now->fall->from,
+                       now->fall->to);
+  }
   tell(fmt::format("{}: {}", setting_text(), why));
   stop();
   stopped_ = WindowNote::no_progress;
@@ -195,7 +199,25 @@ std::optional<ProgressReading> ProcessWorkload::reading() {
   return latest;
 }
 
+void ProcessWorkload::stop_if_asked() {
+  if (job_ && options_.stop.asked && options_.stop.asked()) {
+    job_->stop();
+    options_.stop.stop_us(job_->group());
+    job_->go_on();
+  }
+}
+
+void ProcessWorkload::see_stops() {
+  const int stops = options_.stop.times_continued ? options_.stop.times_continued() : 0;
+  if (stops != stops_) {
+    stops_ = stops;
+    stepped_at_ = clock_->now();
+  }
+}
+
 Result<void> ProcessWorkload::look_after() {
+  stop_if_asked();
+  see_stops();
   if (!job_) {
     return {};
   }
@@ -272,6 +294,7 @@ WorkDone ProcessWorkload::work_done() {
     done.at = now ? now->at : clock_->now();
   }
   done.starts = starts_;
+  done.stops = stops_;
   done.stopped = stopped_;
   done.changes = now ? now->changes : 0;
   return done;

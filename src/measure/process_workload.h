@@ -19,6 +19,17 @@
 
 namespace halfwatt {
 
+/// How job control reaches a copy that is measured, which is in no shell's list of jobs: asked
+/// between two looks at it, stopped and continued with us. Each may be empty.
+struct StopSignals {
+  std::function<bool()> asked;
+  /// Stops this process, and returns when it is continued; gets the copy's group, which is
+  /// stopped by then.
+  std::function<void(pid_t)> stop_us;
+  /// How often this process was continued so far, whoever stopped it.
+  std::function<int()> times_continued;
+};
+
 /// How a command is run to be measured.
 struct ProcessOptions {
   CommandTemplate command;
@@ -37,9 +48,12 @@ struct ProcessOptions {
   std::function<void(std::string_view)> tee;
   /// As JobOptions: for a device that acts on the processes themselves.
   std::function<void(std::optional<pid_t>)> on_group;
+  /// As JobOptions: for whoever ends the copy where we die.
+  std::function<void(const std::string& mark, int cgroup_kill)> on_copy = {};
   /// Sentences for people: why a setting failed, what cannot be held.
   std::function<void(const std::string&)> tell;
   std::function<bool()> interrupted;
+  StopSignals stop;
 };
 
 /// A throw-away copy of any command, run to be measured. It is started again when it ends, and
@@ -71,6 +85,10 @@ class ProcessWorkload final : public Workload {
   /// Looks whether the command ended, and starts it again where that is right.
   Result<void> look_after();
   Result<void> command_ended(const JobEnd& end);
+  /// Does what Ctrl-Z asks for.
+  void stop_if_asked();
+  /// Time in which we were stopped counts as no patience.
+  void see_stops();
   Result<void> failed(const std::string& how);
   /// No step came for as long as the user allows: the command is ended, and the setting void.
   void hangs();
@@ -99,6 +117,7 @@ class ProcessWorkload final : public Workload {
   std::optional<ProgressReading> at_start_;   ///< when the command was started last
   std::optional<ProgressReading> at_window_;  ///< when the last window began
   int starts_ = 0;
+  int stops_ = 0;     ///< of this process, seen so far
   int failures_ = 0;  ///< in a row
   bool ever_stepped_ = false;
 };

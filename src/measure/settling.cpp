@@ -12,7 +12,9 @@ Settling::State Settling::feed(const Observation& observation) {
   if (observation.work.stopped) {
     return State::gave_up;
   }
-  if (!begun_) {
+  // After a stop the card has cooled down, and all is to be waited for again.
+  if (!begun_ || observation.work.stops != block_start_->stops) {
+    *this = Settling(rules_);
     begun_ = observation.now;
     block_start_ = observation.work;
   }

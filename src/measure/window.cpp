@@ -166,13 +166,15 @@ void Window::take_in_sample(const Sample& sample, Seconds now) {
 
 void Window::take_in_work(const Observation& observation) {
   const WorkDone& work = observation.work;
-  if (work.count > work_.count) {
+  const bool stopped = work.stops != work_.stops;
+  if (work.count > work_.count || stopped) {
     last_progress_ = observation.now;
   }
+  phase_begun_ = stopped ? observation.now : phase_begun_;
   if (is_in_window()) {
     restarted_ = restarted_ || work.starts != work_.starts;
     progress_changed_ = progress_changed_ || work.changes != work_.changes;
-    suspended_ = suspended_ || observation.asleep - asleep_ > rules_.max_sleep;
+    suspended_ = suspended_ || stopped || observation.asleep - asleep_ > rules_.max_sleep;
     if (phase_ != Phase::closing) {
       step_times_.see(work_, work, first_.moment.at);
     }

@@ -18,6 +18,7 @@ struct WorkDone {
   double count = 0;  ///< whole steps so far
   Seconds at;        ///< when the last of them ended
   int starts = 0;    ///< how often it had to be started anew: steps are missing between
+  int stops = 0;     ///< how often whoever counts the steps was stopped, and saw nothing
   std::optional<WindowNote> stopped = {};  ///< why no more steps will come under this setting
   /// How often something else became what is counted: the steps before and after are different
   /// things.

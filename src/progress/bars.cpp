@@ -87,6 +87,11 @@ bool Bars::see(const BarNumber& number, Seconds at) {
   return true;
 }
 
+std::optional<StepFall> Bars::fall() const {
+  return training_ ? std::ranges::find(bars_, *training_, &Bar::name)->counter.fall()
+                   : std::nullopt;
+}
+
 void Bars::restart() {
   for (Bar& bar : bars_) {
     bar.counter.restart();

@@ -31,6 +31,8 @@ class Bars {
   bool has_spoken() const { return !bars_.empty(); }
   double steps() const { return steps_; }
   Seconds at() const { return at_; }
+  /// As StepCounter, of the training.
+  std::optional<StepFall> fall() const;
   /// How often another bar became the training.
   std::uint64_t changes() const { return changes_; }
 

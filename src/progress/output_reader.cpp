@@ -99,6 +99,7 @@ SourceReading OutputReader::reading() const {
   reading.steps = bars_.steps();
   reading.at = bars_.at();
   reading.changes = bars_.changes();
+  reading.fall = bars_.fall();
   if (items_.has_spoken()) {
     reading.items = items_.steps();
   }

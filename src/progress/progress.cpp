@@ -162,6 +162,7 @@ std::optional<ProgressReading> Progress::latest() {
     last.items = sources.items_before + *speaker.items;
   }
   last.loss = sources.last_loss();
+  last.fall = speaker.fall;
   sources.count_changes(kOrder[*sources.speaker] == ProgressKind::expression);
   return last;
 }

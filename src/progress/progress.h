@@ -12,6 +12,7 @@
 #include "base/numerical_state.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "progress/step_counter.h"
 
 namespace halfwatt {
 
@@ -25,6 +26,8 @@ struct ProgressReading {
   /// How often something else became what is counted: another source, another bar of the
   /// output. A window in which this changed is void.
   std::uint64_t changes = 0;
+  /// Set where step numbers come that went back, and are no progress.
+  std::optional<StepFall> fall;
 };
 
 /// What tells the progress of a job.

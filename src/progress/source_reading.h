@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "progress/losses.h"
+#include "progress/step_counter.h"
 
 namespace halfwatt {
 
@@ -15,7 +16,8 @@ struct SourceReading {
   Seconds at;
   std::optional<double> items;
   LossCounts losses;
-  std::uint64_t changes = 0;  ///< how often something else became what is counted
+  std::uint64_t changes = 0;     ///< how often something else became what is counted
+  std::optional<StepFall> fall;  ///< of the step numbers, which keeps them from counting
 };
 
 }  // namespace halfwatt

@@ -6,6 +6,12 @@
 
 namespace halfwatt {
 
+/// Step numbers that went back, and were not counted on from there.
+struct StepFall {
+  double from = 0;
+  double to = 0;
+};
+
 /// Makes steps done out of step numbers as a job tells them, which start anywhere, start again
 /// with each epoch, jump when a job resumes, and come from several processes at once.
 ///
@@ -24,6 +30,10 @@ class StepCounter {
   bool has_spoken() const { return spoken_; }
   double steps() const { return steps_; }  ///< done since the first number; never goes back
   Seconds at() const { return at_; }       ///< when `steps` last changed
+  /// What keeps numbers that come from being progress; nullopt: nothing does.
+  std::optional<StepFall> fall() const {
+    return lows_ > 0 ? std::optional(StepFall{*last_, *low_}) : std::nullopt;
+  }
 
  private:
   bool go_on(double number, Seconds at);

@@ -149,6 +149,10 @@ void StepSocket::add_up() {
     }
   }
   reading_.items = items;
+  reading_.fall.reset();
+  for (const auto& [id, rank] : ranks_) {
+    reading_.fall = reading_.fall ? reading_.fall : rank.numbers.fall();
+  }
   if (carried_steps_ + least <= reading_.steps) {
     return;  // unchanged, or a rank that came later
   }
@@ -168,6 +172,7 @@ void StepSocket::restart() {
   ranks_.clear();
   losses_.restart();
   reading_.losses = losses_.counts();
+  reading_.fall.reset();
 }
 
 bool tell_step(const std::filesystem::path& path, const StepMessage& message) {

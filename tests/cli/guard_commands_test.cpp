@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "cli/program.h"
@@ -85,6 +88,39 @@ TEST(LimitCommand, asks_which_card_where_there_are_several) {
   EXPECT_EQ(bench.run("limit 280 --device gpu:1").status, 0);
   EXPECT_EQ(bench.fake.requested_mw(0), 350'000U);
   EXPECT_EQ(bench.fake.requested_mw(1), 280'000U);
+}
+
+// Two cards of which the second refuses, after a while in which somebody may come.
+fake_nvml::Script with_a_slow_refusal() {
+  fake_nvml::Script script = FakeNvml::cards(2);
+  fake_nvml::Fault fault;
+  fault.symbol = "nvmlDeviceSetPowerManagementLimit*";
+  fault.card = 1;
+  fault.code = 999;
+  fault.block_s = 1;
+  script.faults.push_back(fault);
+  return script;
+}
+
+TEST(LimitCommand, gives_the_first_card_back_what_it_had_where_the_second_refuses) {
+  Bench bench(with_a_slow_refusal());
+  EXPECT_EQ(bench.run("limit 280 --device all").status, 3);
+  EXPECT_EQ(bench.fake.requested_mw(0), 350'000U);
+}
+
+TEST(LimitCommand, takes_back_no_limit_that_somebody_else_set_meanwhile) {
+  Bench bench(with_a_slow_refusal());
+  auto run = std::async(std::launch::async,
+                        [&] { return bench.run("limit 280 --device gpu:0,gpu:1"); });
+  for (int tries = 0; bench.fake.requested_mw(0) != 280'000U && tries < 1000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  bench.fake.set_requested(222'000, 0);
+  const Outcome outcome = run.get();
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("stands at 222 W, and had 350 W"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(bench.fake.requested_mw(0), 222'000U);
 }
 
 TEST(LimitCommand, refuses_what_the_card_does_not_take) {

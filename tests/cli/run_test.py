@@ -3,76 +3,36 @@
 
 import os
 import pty
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 import unittest
 
+from shell import PATIENCE, Shell, state_of, wait_for
+
 HALFWATT, ODD_JOB = sys.argv[1], sys.argv[2]
-PATIENCE = 20  # seconds, until a test says that something never came
 
 
 def run(*words, **more):
     return subprocess.run([HALFWATT, *words], capture_output=True, timeout=60, **more)
 
 
-def lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rsplit(")", 1)[1].split()[0]
-
-
-def wait_for(what, condition):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > until:
-            raise AssertionError(f"never came: {what}")
-        time.sleep(0.01)
-
-
-class Shell:
-    """A shell with job control on a terminal of its own."""
-
-    def __init__(self):
-        self.pid, self.file = pty.fork()
-        if self.pid == 0:
-            os.environ["PS1"] = "ready> "
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
-        self.seen = b""
-        self.wait("ready> ")
-
-    def wait(self, text, from_start=0, patience=PATIENCE):
-        until = time.monotonic() + patience
-        while text.encode() not in self.seen[from_start:]:
-            if time.monotonic() > until:
-                raise AssertionError(f"never seen: {text!r}; seen: {self.seen[-2000:]!r}")
-            if select.select([self.file], [], [], 0.1)[0]:
-                self.seen += os.read(self.file, 65536)
-
-    def type(self, text, then):
-        at = len(self.seen)
-        os.write(self.file, text.encode())
-        self.wait(then, at)
-
-    def modes(self):
-        return termios.tcgetattr(self.file)
-
-    def close(self):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        os.close(self.file)
+def guardian_of(pid):
+    """The guardian that the halfwatt `pid` started."""
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                parent = int(file.read().rsplit(")", 1)[1].split()[1])
+            with open(f"/proc/{entry}/cmdline") as file:
+                words = file.read()
+        except (OSError, ValueError):
+            continue
+        if parent == pid and "guardian" in words:
+            return int(entry)
+    raise AssertionError(f"{pid} has no guardian")
 
 
 class OnTerminal(unittest.TestCase):
@@ -238,6 +198,24 @@ class UnderLimit(unittest.TestCase):
             done = run("run", "--limit", limit, *self.flags, "--", "echo", "started")
             self.assertEqual((done.returncode, done.stdout), (125, b""))
             self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
+    def test_the_job_keeps_its_limit_when_the_guardian_is_killed(self):
+        child = subprocess.Popen(
+            [HALFWATT, "run", "--limit", "100", *self.flags, "--", "sh", "-c",
+             "echo on; exec sleep 1000"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        child.stdout.readline()
+        os.kill(guardian_of(child.pid), signal.SIGKILL)
+        seen = b""
+        while seen.count(b"100 W while the command runs") < 2:
+            line = child.stderr.readline()
+            self.assertTrue(line, seen)
+            seen += line
+        self.assertIn(b"the guardian died, and another one was started", seen)
+        child.terminate()
+        child.wait()
+        child.stdout.close()
+        child.stderr.close()
 
     def test_a_job_goes_on_when_halfwatt_is_killed(self):
         child = subprocess.Popen(

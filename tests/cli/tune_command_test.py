@@ -30,6 +30,19 @@ def processes(marker):
     return found
 
 
+def running(words):
+    """Those that were started as `words`."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if file.read() == "".join(word + "\0" for word in words).encode():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
 class CommandTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="halfwatt-test-")
@@ -90,6 +103,12 @@ class BadCommands(CommandTest):
     def test_one_that_hangs_after_some_steps(self):
         self.check_failure([ODD_JOB, "hang"], "did no step", "--patience", "1")
 
+    def test_one_whose_step_numbers_go_back(self):
+        done = self.run_command("sweep", [ODD_JOB, "count-back"], "--limits", "300",
+                                "--patience", "1")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stderr, r"no step in 1 s: its step numbers went back from 899 to ")
+
     def test_a_wrong_expression(self):
         done = subprocess.run(
             [HALFWATT, "tune", "--device", "sim:duty", "--state-dir", self.folder,
@@ -123,14 +142,57 @@ class BadCommands(CommandTest):
             child.stderr.close()
             self.check_clean()
 
-    def test_a_kill_of_halfwatt_itself(self):
-        child = subprocess.Popen(self.words("tune", [ODD_JOB, "steps", "9999999", "5"]),
-                                 stderr=subprocess.DEVNULL, env=self.environment)
+    def kill_halfwatt_over(self, command, is_there):
+        child = subprocess.Popen(self.words("tune", command), stderr=subprocess.DEVNULL,
+                                 env=self.environment)
         until = time.monotonic() + 20
-        while len(processes(self.marker)) < 3 and time.monotonic() < until:
+        while not is_there() and time.monotonic() < until:
             time.sleep(0.02)
+        self.assertTrue(is_there())
         child.kill()
         child.wait()
+
+    def test_a_kill_of_halfwatt_itself(self):
+        # halfwatt, its guardian, and the command
+        self.kill_halfwatt_over([ODD_JOB, "steps", "9999999", "5"],
+                                lambda: len(processes(self.marker)) >= 3)
+        self.check_clean()
+
+    def test_a_kill_of_halfwatt_ends_what_left_the_session_of_its_copy(self):
+        away = ["sh", "-c", 'setsid sleep 1000 & setsid sh -c "trap \'\' TERM; sleep 1000" & '
+                            'exec "$0" "$@"', ODD_JOB, "steps", "9999999", "5"]
+        self.kill_halfwatt_over(away, lambda: len(processes(self.marker)) >= 6)
+        self.check_clean()
+
+    def test_a_kill_of_halfwatt_ends_what_cleared_its_environment_where_a_cgroup_holds_it(self):
+        duration = str(100000 + os.getpid())  # by which it is known
+
+        def sleepers():
+            return running(["sleep", duration])
+
+        away = ["sh", "-c", f'setsid env -i sleep {duration} & exec "$0" "$@"', ODD_JOB,
+                "steps", "9999999", "5"]
+        held = []
+
+        def is_there():
+            held[:] = sleepers()
+            return len(held) == 1 and len(processes(self.marker)) >= 3
+
+        self.kill_halfwatt_over(away, is_there)
+        until = time.monotonic() + 10
+        try:
+            with open(f"/proc/{held[0]}/cgroup") as file:
+                in_cgroup = "/halfwatt-" in file.read()
+        except FileNotFoundError:
+            in_cgroup = True  # it is gone already
+        while in_cgroup and sleepers() and time.monotonic() < until:
+            time.sleep(0.02)
+        left = sleepers()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        if not in_cgroup:
+            self.skipTest("no cgroup of version 2 that may be written to")
+        self.assertEqual(left, [])
         self.check_clean()
 
 

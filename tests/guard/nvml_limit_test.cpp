@@ -1,11 +1,13 @@
 #include "guard/nvml_limit.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <memory>
 #include <string>
 
 #include "fake_nvml/fake_nvml.h"
+#include "guard/cards.h"
 #include "guard/guardian_client.h"
 #include "guard/journal.h"
 
@@ -220,6 +222,48 @@ TEST(NvmlLimit, is_put_back_at_the_next_start_when_the_set_itself_kills_the_guar
     ASSERT_TRUE(next) << next.error().message;
     EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
   }
+}
+
+// The guardian dies over its second set, when the card has it.
+TEST(NvmlLimit, that_was_rounded_is_put_back_where_the_guardian_died_before_it_was_read) {
+  fake_nvml::Fault fault;
+  fault.symbol = kSet;
+  fault.from_call = 2;
+  fault.until_call = 2;
+  fault.raise_after = SIGKILL;
+  fake_nvml::Script script = with_fault(fault);
+  script.cards[0].limit_step_mw = 2500;
+  Bench bench(std::move(script));
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  EXPECT_EQ((*client)->set(Watts(184)).value(), Watts(182.5)) << "the next one sets it again";
+  EXPECT_FALSE((*client)->check());
+  EXPECT_TRUE((*client)->restore());
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
+}
+
+TEST(NvmlLimit, goes_back_when_the_card_answers_again_after_no_guardian_could_take_over) {
+  fake_nvml::Fault fault;
+  fault.symbol = "nvmlDeviceGetPowerManagementLimit*";
+  fault.code = 999;
+  fault.armed = false;
+  Bench bench(with_fault(fault));
+  auto client = bench.start();
+  ASSERT_TRUE(client);
+  ASSERT_TRUE((*client)->set(Watts(200)));
+  bench.fake.arm(0);
+  ASSERT_EQ(::kill((*client)->guardian_pid(), SIGKILL), 0);
+  ASSERT_TRUE(wait_until([&] { return !(*client)->alive(); }));
+  Result<void> told;
+  ASSERT_TRUE(wait_until([&] {
+    told = (*client)->check();
+    return !told;
+  }));
+  EXPECT_NE(told.error().message.find("no other one could take over"), std::string::npos);
+  EXPECT_EQ(bench.fake.requested_mw(), 200'000U);
+  bench.fake.disarm(0);
+  EXPECT_TRUE((*client)->restore());
+  EXPECT_EQ(bench.fake.requested_mw(), 350'000U);
 }
 
 TEST(NvmlLimit, is_set_on_eight_cards_or_on_none) {

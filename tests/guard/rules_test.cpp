@@ -31,6 +31,17 @@ TEST(RestoreRule, leaves_every_other_limit_alone) {
   EXPECT_EQ(restore_action(fresh, kLoad, Watts(200)), RestoreAction::foreign);
 }
 
+TEST(RestoreRule, takes_a_rounded_limit_for_ours_until_it_was_read_back) {
+  JournalEntry unread = kEntry;
+  unread.read_back = false;
+  for (const double watts : {176.0, 199.0, 201.0, 224.0}) {
+    EXPECT_EQ(restore_action(unread, kLoad, Watts(watts)), RestoreAction::put_back) << watts;
+  }
+  for (const double watts : {174.0, 226.0}) {
+    EXPECT_EQ(restore_action(unread, kLoad, Watts(watts)), RestoreAction::foreign) << watts;
+  }
+}
+
 TEST(RestoreRule, knows_that_a_restart_or_a_new_driver_dropped_the_limit) {
   EXPECT_EQ(restore_action(kEntry, {"boot-2", "4711"}, Watts(200)), RestoreAction::forgotten);
   EXPECT_EQ(restore_action(kEntry, {"boot-1", "4712"}, Watts(200)), RestoreAction::forgotten);

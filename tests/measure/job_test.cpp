@@ -11,12 +11,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "device/nvml_processes.h"
+#include "guard/own_children.h"
 #include "measure/odd_job.h"
 
 namespace halfwatt {
@@ -202,28 +207,72 @@ TEST(Job, leaves_other_children_alone) {
   EXPECT_TRUE(lives(other->group()));
 }
 
-TEST(Job, leaves_a_guardian_alone_that_was_started_meanwhile_by_another_program) {
+bool is_member(const Job& job, pid_t process) {
+  const std::vector<ProcessInfo> all = job.tree().members();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& each) { return each.id == process; });
+}
+
+// Nothing in it tells what it is: as a guardian in the moments of its exec.
+pid_t fork_a_sleeper() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execlp("sleep", "sleep", "1000", nullptr);
+    ::_exit(1);
+  }
+  return child;
+}
+
+TEST(Job, leaves_halfwatts_own_children_alone_whatever_they_run) {
+  const auto job = start({HALFWATT_ODD_JOB, "steps", "1000000", "5"}, JobOutput::pipe);
+  const pid_t own = start_own_child(fork_a_sleeper);
+  const pid_t other = fork_a_sleeper();
+  EXPECT_FALSE(is_member(*job, own));
+  EXPECT_TRUE(is_member(*job, other)) << "an orphan of the job looks like that";
+  EXPECT_TRUE(job->end());
+  EXPECT_TRUE(lives(own)) << "it was killed with the job";
+  EXPECT_FALSE(lives(other));
+  ::kill(own, SIGKILL);
+  end_of_own_child(own);
+  EXPECT_TRUE(own_children().empty());
+}
+
+TEST(Job, knows_halfwatts_own_child_at_every_moment_of_its_start) {
+  const auto job = start({HALFWATT_ODD_JOB, "steps", "1000000", "5"}, JobOutput::pipe);
+  std::atomic<pid_t> forked = 0;
+  std::thread watch([&] {  // as the thread that starts another guardian
+    start_own_child([&] {
+      const pid_t child = fork_a_sleeper();
+      forked = child;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it is there, and unknown
+      return child;
+    });
+  });
+  ASSERT_TRUE(wait_for([&] { return forked != 0; }));
+  EXPECT_FALSE(is_member(*job, forked));
+  EXPECT_TRUE(job->end());
+  EXPECT_TRUE(lives(forked));
+  watch.join();
+  ::kill(forked, SIGKILL);
+  end_of_own_child(forked);
+}
+
+TEST(Job, leaves_a_guardian_alone_whose_sudo_died) {
   const auto job = start({HALFWATT_ODD_JOB, "steps", "1000000", "5"}, JobOutput::pipe);
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   const pid_t guardian = ::fork();
-  if (guardian == 0) {  // as sudo is one, whose program nobody else may look at
+  if (guardian == 0) {
     ::dup2(pipe[0], STDIN_FILENO);
     ::execl("/bin/sh", "sh", "-c", "read line; exit 7", "__guardian", nullptr);
     ::_exit(1);
   }
-  // Until it runs that program it is one of ours by another sign.
   ASSERT_TRUE(wait_for([&] {
     std::ifstream file("/proc/" + std::to_string(guardian) + "/cmdline");
     const std::string words{std::istreambuf_iterator<char>(file), {}};
     return words.find("read line") != std::string::npos;
   }));
-  const auto is_member = [&] {
-    const std::vector<ProcessInfo> all = job->tree().members();
-    return std::any_of(all.begin(), all.end(),
-                       [&](const auto& each) { return each.id == guardian; });
-  };
-  EXPECT_FALSE(is_member());
+  EXPECT_FALSE(is_member(*job, guardian));
   EXPECT_TRUE(job->end());
   ::close(pipe[1]);
   int status = 0;
@@ -263,6 +312,34 @@ TEST(Job, leaves_a_real_job_running_when_nobody_waits_for_it) {
   EXPECT_TRUE(lives(process));
   ::kill(process, SIGKILL);
   ::waitpid(process, nullptr, 0);
+}
+
+TEST(JobCgroup, removes_what_a_killed_halfwatt_left) {
+  auto left = JobCgroup::create();
+  if (!left) {
+    GTEST_SKIP() << "no cgroup of version 2 that may be written to";
+  }
+  const pid_t killed = ::fork();
+  if (killed == 0) {
+    auto cgroup = JobCgroup::create();
+    const bool made = cgroup.has_value();
+    // As by kill -9: nothing is removed.
+    ::_exit(made ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(killed, &status, 0), killed);
+  ASSERT_EQ(status, 0);
+  const auto folder = [&](pid_t maker, int number) {
+    const std::string own = left->folder();
+    return own.substr(0, own.rfind('/')) + "/halfwatt-" + std::to_string(maker) + "-" +
+           std::to_string(number);
+  };
+  const std::string mine = left->folder();
+  const int number = std::stoi(mine.substr(mine.rfind('-') + 1)) + 1;
+  ASSERT_TRUE(std::filesystem::exists(folder(killed, number)));
+  const auto next = JobCgroup::create();
+  EXPECT_FALSE(std::filesystem::exists(folder(killed, number)));
+  EXPECT_TRUE(std::filesystem::exists(mine)) << "whose halfwatt lives";
 }
 
 TEST(JobCgroup, kills_everything_in_it) {

@@ -55,6 +55,24 @@ TEST(Settling, is_over_soon_where_everything_is_steady) {
   EXPECT_LE(outcome.at, 6);
 }
 
+TEST(Settling, begins_anew_after_a_stop) {
+  Settling settling(SettlingRules{});
+  double now = 0;
+  for (; now < 4; now += 0.5) {
+    EXPECT_EQ(settling.feed(World{}.at(now)), State::waiting);
+  }
+  now += 600;  // the card has cooled down meanwhile
+  const double continued = now;
+  State state = State::waiting;
+  for (; state == State::waiting && now < continued + 100; now += 0.5) {
+    Observation seen = World{}.at(now);
+    seen.work.stops = 1;
+    state = settling.feed(seen);
+  }
+  EXPECT_EQ(state, State::settled);
+  EXPECT_GE(now, continued + 5);
+}
+
 TEST(Settling, needs_no_thermometer) {
   World world;
   world.temperature = [](double) { return std::nullopt; };

@@ -49,6 +49,14 @@ TEST(WindowRejection, notes_that_the_machine_was_suspended_meanwhile) {
   EXPECT_FALSE(measured.counts());
 }
 
+TEST(WindowRejection, notes_that_whoever_measures_was_stopped_meanwhile) {
+  HandMade world;
+  world.spoil = [](Observation& seen) { seen.work.stops = seen.now > Seconds(2) ? 2 : 1; };
+  const Measurement measured = run_window(world);
+  EXPECT_EQ(measured.notes, Notes{WindowNote::suspended});
+  EXPECT_FALSE(measured.counts());
+}
+
 TEST(WindowRejection, bears_that_the_machine_was_suspended_before) {
   HandMade world;
   world.spoil = [](Observation& seen) {

@@ -40,6 +40,17 @@ TEST(StepCounter, adds_up_epochs) {
   EXPECT_EQ(after({0, 40, 0, 40, 0, 40}).steps(), 80);
 }
 
+TEST(StepCounter, tells_what_numbers_that_went_back_and_do_not_count_are) {
+  const StepCounter counter = after({100, 110, 120, 60, 50, 40});
+  EXPECT_EQ(counter.steps(), 20);
+  ASSERT_TRUE(counter.fall());
+  EXPECT_EQ(counter.fall()->from, 120);
+  EXPECT_EQ(counter.fall()->to, 40);
+  EXPECT_FALSE(after({10, 20, 30}).fall());
+  EXPECT_FALSE(after({5, 10, 15, 20, 0, 5}).fall()) << "an epoch";
+  EXPECT_FALSE(after({100, 110, 120, 40, 50, 60}).fall()) << "a rollback, counted on from";
+}
+
 TEST(StepCounter, ignores_processes_that_lag) {
   EXPECT_EQ(after({1, 2, 3, 2, 3, 4, 3, 2, 4, 5, 4, 5}).steps(), 4);
 }

@@ -133,6 +133,18 @@ int copy_input() {
   return 0;
 }
 
+// Counts up, and then down for ever.
+int count_back() {
+  for (int i = 1; i < 900; ++i) {
+    std::this_thread::sleep_for(milliseconds(2));
+    tell(i, 1000000);
+  }
+  for (int i = 800; true; i = std::max(i - 1, 100)) {
+    std::this_thread::sleep_for(milliseconds(2));
+    tell(i, 1000000);
+  }
+}
+
 // Like `steps` for ever, on several processes; only the first tells.
 int crowd(const char* count) {
   for (int i = 1; i < std::atoi(count); ++i) {
@@ -178,6 +190,7 @@ int main(int argc, char** argv) {
       {"no-memory", no_memory},
       {"crowd", crowd},
       {"nan", [](const char*) { return nan_loss(); }},
+      {"count-back", [](const char*) { return count_back(); }},
       {"surroundings", [](const char*) { return surroundings(); }},
       {"copy", [](const char*) { return copy_input(); }},
   };
