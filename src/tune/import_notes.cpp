@@ -208,7 +208,7 @@ class NotesReader {
     const std::string word = string_at(series, "numerical_state", "series");
     const auto state = numerical_state(word);
     if (!state) {
-      fail(fmt::format("series: numerical_state {}; needed live, stalled, dead or unknown",
+      fail(fmt::format("series: numerical_state {}; needed live, skipping, stalled, dead or unknown",
                        quoted(word)));
       return;
     }
