@@ -301,7 +301,7 @@ class Importer {
     if (!state) {
       return table_.error(
           row, *plan_.state,
-          fmt::format("'{}' is no numerical state; needed live, stalled, dead or "
+          fmt::format("'{}' is no numerical state; needed live, skipping, stalled, dead or "
                       "unknown",
                       one_line(cell, kQuotedBytes)));
     }

@@ -208,8 +208,9 @@ class NotesReader {
     const std::string word = string_at(series, "numerical_state", "series");
     const auto state = numerical_state(word);
     if (!state) {
-      fail(fmt::format("series: numerical_state {}; needed live, skipping, stalled, dead or unknown",
-                       quoted(word)));
+      fail(fmt::format(
+          "series: numerical_state {}; needed live, skipping, stalled, dead or unknown",
+          quoted(word)));
       return;
     }
     noted.numerical_state = *state;

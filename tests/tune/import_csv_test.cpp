@@ -240,7 +240,7 @@ TEST(ImportCsv, reads_a_numerical_state) {
   EXPECT_EQ(file.series[0].measurements[1].numerical_state, NumericalState::dead);
   EXPECT_EQ(refusal("power_limit_w,time_s,numerical_state\n300,1,zombie\n"),
             "caps.csv:2: column numerical_state: 'zombie' is no numerical state; needed live, "
-            "stalled, dead or unknown");
+            "skipping, stalled, dead or unknown");
 }
 
 TEST(ImportCsv, says_which_columns_there_are_where_none_tells_the_limit_or_the_speed) {

@@ -120,7 +120,8 @@ TEST(ImportNotes, refuses_values_of_the_wrong_kind) {
             "caps.notes.json: devices: default_w of 'A' is out of its range");
   EXPECT_EQ(refusal_of(R"("series": [{"match": {"mode": "train"}, "numerical_state": "late",
                           "reason": "r"}])"),
-            "caps.notes.json: series: numerical_state 'late'; needed live, stalled, dead or "
+            "caps.notes.json: series: numerical_state 'late'; needed live, skipping, stalled, "
+            "dead or "
             "unknown");
   EXPECT_EQ(
       refusal_of(R"("series": [{"match": {"mode": "train"}, "numerical_state": "dead"}])"),
