@@ -21,6 +21,8 @@
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/kernels/available_threads.h"
 #include "engine/backend/cpu/product_library.h"
+#include "engine/passes/preflight.h"
+#include "engine/train/trainer.h"
 #include "report/progress_line.h"
 #include "tune/grid_search.h"
 #include "tune/tuner.h"
@@ -151,6 +153,21 @@ Result<void> read_op(const Invocation& invocation, Asked& asked) {
   return {};
 }
 
+// What cannot learn is told before it runs; what is certain to die runs only on request.
+Result<void> preflight_all(const Invocation& invocation, const Asked& asked) {
+  for (const Precision& precision : asked.precisions) {
+    const Preflight found = preflight(precision, TrainRecipe().optimizer);
+    if (found.dies && !invocation.has("--allow-dead")) {
+      return bad_input(
+          fmt::format("{}; --allow-dead runs it all the same", found.reasons.front()));
+    }
+    for (const std::string& reason : found.reasons) {
+      remark(reason);
+    }
+  }
+  return {};
+}
+
 Result<Asked> read(const Invocation& invocation) {
   Asked asked;
   const std::string format = invocation.get("--format").value_or("table");
@@ -164,6 +181,11 @@ Result<Asked> read(const Invocation& invocation) {
                                                       : read_op(invocation, asked);
   if (!subject) {
     return subject.error();
+  }
+  if (!asked.product && asked.trains) {
+    if (const auto fine = preflight_all(invocation, asked); !fine) {
+      return fine.error();
+    }
   }
   constexpr double kMostThreads = 4096;
   const auto threads = invocation.whole("--threads", 0, 1, kMostThreads);
@@ -353,6 +375,7 @@ Command bench_command() {
       {"--precision", "LIST", "modes, as in fp32,amp-bf16; default fp32"},
       {"--batch", "LIST", "images at once, as in 16,32; default 16"},
       {"--classes", "N", "of the model's head; default 1000"},
+      {"--allow-dead", "", "train in modes whose numbers are certain to die, too"},
       {"--threads", "N", "default: as many as the machine lets this process use"},
       {"--seconds", "S", "least time of a row; default 5"},
       {"--fresh-probes", "", "measure the rates again that predicted times come from"},

@@ -65,7 +65,8 @@ TEST(Bench, writes_its_rows_as_a_record_and_measures_rates_once) {
 
 TEST(Bench, shows_no_figure_of_a_dead_network) {
   const Folder folder;
-  const Outcome outcome = run_bench(kMicro + "--precision O3 --batch 4 --format json", folder);
+  const Outcome outcome =
+      run_bench(kMicro + "--precision O3 --batch 4 --allow-dead --format json", folder);
   EXPECT_EQ(outcome.status, 4);
   EXPECT_NE(outcome.err.find("dead"), std::string::npos);
   const Json row = Json::parse(outcome.out)["rows"][0];
@@ -74,8 +75,16 @@ TEST(Bench, shows_no_figure_of_a_dead_network) {
   for (const char* figure : {"step_ms", "step_p05_ms", "items_per_second", "teraflops"}) {
     EXPECT_TRUE(row[figure].is_null()) << figure;
   }
-  const Outcome table = run_bench(kMicro + "--precision O3 --batch 4", folder);
+  const Outcome table = run_bench(kMicro + "--precision O3 --batch 4 --allow-dead", folder);
   EXPECT_NE(table.out.find("void"), std::string::npos) << table.out;
+}
+
+TEST(Bench, refuses_a_mode_that_is_certain_to_die_unless_that_is_wanted) {
+  const Folder folder;
+  const Outcome outcome = run_bench(kMicro + "--precision fp32,O3 --batch 4", folder);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("O3: eps 1e-08 is 0 in f16"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("--allow-dead"), std::string::npos);
 }
 
 TEST(Bench, measures_one_product) {
