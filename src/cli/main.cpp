@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/failure.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/output.h"
@@ -43,6 +44,17 @@ Result<int> run(const std::string& program, const std::vector<std::string>& word
       print(overview(look_at_machine(), program) + "\nhalfwatt --help lists all commands.\n"));
 }
 
+// What a builder or a device throws ends in one line, like everything else.
+Result<int> run_and_catch(const std::string& program, const std::vector<std::string>& words) {
+  try {
+    return run(program, words);
+  } catch (const Failure& failure) {
+    return failure.error();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorKind::device, "no memory is left"};
+  }
+}
+
 }  // namespace
 }  // namespace halfwatt
 
@@ -69,8 +81,8 @@ int main(int argc, char** argv) {
   // A record that grows over the limit of `ulimit -f` is an error like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const auto done =
-      halfwatt::run(argc > 0 ? argv[0] : "halfwatt",
-                    std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+      halfwatt::run_and_catch(argc > 0 ? argv[0] : "halfwatt",
+                              std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   if (done) {
     return *done;
   }

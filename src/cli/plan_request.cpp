@@ -209,7 +209,7 @@ std::vector<Option> plan_options() {
       {"--batch", "N", "images at a time (the default is 1), or auto: the most that fit"},
       {"--effective-batch", "N", "images of a step, accumulated over micro-batches"},
       {"--precision", "MODE",
-       "fp32 (the default), tf32, amp-fp16, amp-bf16, fp16, bf16, fp8, O0 to O3, or "
+       "fp32 (the default), tf32, amp-fp16, amp-bf16, fp16, bf16, fp8, fp64, O0 to O3, or "
        "param=DTYPE,compute=DTYPE,output=DTYPE"},
       {"--override", "PATTERN=MODE", "another precision for some layers: 'head.*=fp32'", true},
       {"--target", "LIST",

@@ -34,9 +34,9 @@ struct Bound {
 };
 
 /// How far the devices of a plan have come in a run; what one waits on another with.
-class Progress {
+class StepProgress {
  public:
-  virtual ~Progress() = default;
+  virtual ~StepProgress() = default;
   /// Returns when step `wait.step` of device `wait.device` is done. Throws Failure if that
   /// device gave up.
   virtual void wait_for(const Wait& wait) = 0;
@@ -49,7 +49,7 @@ class Executable {
  public:
   virtual ~Executable() = default;
   /// All steps in order. Throws Failure, with the name of the step, if the device is lost.
-  virtual void run(Progress& progress) = 0;
+  virtual void run(StepProgress& progress) = 0;
 };
 
 /// What runs plans on a device. Used by one thread at a time.

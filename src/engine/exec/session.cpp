@@ -16,7 +16,7 @@ namespace halfwatt {
 namespace {
 
 // Devices of one process wait on each other by counting steps.
-class StepCounts final : public Progress {
+class StepCounts final : public StepProgress {
  public:
   StepCounts(std::size_t devices, const Session::OnStep& on_step)
       : on_step_(&on_step), done_(devices) {}

@@ -135,7 +135,8 @@ class Fuser {
     const int user = users({id, 0})[0];
     const Node& sum = from_->node(user);
     if (sum.op != Op::add || sum.inputs[1] != Value{id, 0} || sum.inputs[0].node > id ||
-        sum.device != gradient.device || !(from_->type(sum.inputs[0]) == gradient.outputs[0])) {
+        sum.device != gradient.device || !(from_->type(sum.inputs[0]) == gradient.outputs[0]) ||
+        !rounds_as_two(gradient.outputs[0].dtype)) {
       return false;
     }
     std::vector<Value> inputs = rewrite_.now(gradient.inputs);

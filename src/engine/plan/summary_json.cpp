@@ -83,7 +83,7 @@ std::string plan_json(const PlanTitle& title, const PlanSummary& summary) {
     json["passes_ms"][name] = took.value() * 1e3;
   }
   json["remarks"] = title.remarks;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace halfwatt

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -142,6 +143,14 @@ std::string read_all(const Json& json, RecipeFile& file) {
       return wrong;
     }
   }
+  const VitConfig& vit = file.recipe.model;
+  if (!(file.held_out >= 0 && file.held_out < 1)) {
+    return "data.held_out must be a share from 0 to below 1";
+  }
+  if (vit.width < 1 || vit.depth < 1 || vit.classes < 1 || !(vit.drop_path >= 0) ||
+      vit.drop_path >= 1 || !(vit.dropout >= 0) || vit.dropout >= 1) {
+    return "model: width, depth and classes must be 1 or more, drop_path and dropout below 1";
+  }
   return file.recipe.batch < 1 || file.recipe.micro_batches < 1 || file.epochs < 1
              ? "batch, micro_batches and epochs must be 1 or more"
              : "";
@@ -179,6 +188,15 @@ Result<Trained> train_by(const RecipeFile& file,
   recipe.seed = seed;
   const std::int64_t size = recipe.batch * recipe.micro_batches;
   const std::int64_t steps = static_cast<std::int64_t>(split.train.size()) / size;
+  if (images->classes > std::max<std::int64_t>(recipe.model.classes, 2)) {
+    return bad_input(
+        fmt::format("{}: labels up to {}, needs those of {} classes (model.classes)",
+                    file.pixels.string(), images->classes - 1, recipe.model.classes));
+  }
+  if (steps == 0) {
+    return bad_input(fmt::format("{}: {} images to train on, a step needs {} (batch)",
+                                 file.pixels.string(), split.train.size(), size));
+  }
   recipe.optimizer.total = steps * file.epochs;
   auto trainer = Trainer::open(recipe, backend);
   if (!trainer) {

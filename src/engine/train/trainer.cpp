@@ -153,6 +153,8 @@ double Trainer::number(int plan, std::string_view result) const {
 
 Result<StepReport> Trainer::step(const ImageSet& images) {
   HALFWATT_CHECK(images.size() == step_size(), "as many images as a step takes");
+  HALFWATT_CHECK(images.classes <= std::max<std::int64_t>(recipe_.model.classes, 2),
+                 "labels of the model's classes");
   ++attempt_;
   double loss = 0;
   for (int part = 0; part < recipe_.micro_batches; ++part) {

@@ -43,7 +43,29 @@ TEST(RecipeFile, is_refused_with_the_key_that_is_wrong) {
             std::string::npos);
   EXPECT_NE(refusal("{" + data + "," + model + R"(,"batch":0})").find("1 or more"),
             std::string::npos);
+  EXPECT_NE(
+      refusal("{" + model + R"(,"data":{"pixels":"x.csv","held_out":2}})").find("held_out"),
+      std::string::npos);
+  EXPECT_NE(refusal("{" + data + R"(,"model":{"name":"vit_micro_patch2_8","depth":-1}})")
+                .find("depth"),
+            std::string::npos);
   EXPECT_FALSE(read_recipe("no/such/file.json"));
+}
+
+TEST(RecipeFile, is_held_against_its_pictures_before_anything_is_trained) {
+  auto file = read_recipe("data/digits.recipe.json");
+  ASSERT_TRUE(file);
+  const auto backend = open_cpu();
+  const auto message = [&] {
+    const auto trained = train_by(*file, *precision_named("fp32"), 1, **backend);
+    EXPECT_FALSE(trained);
+    return trained ? "" : trained.error().message;
+  };
+  file->recipe.model.classes = 5;
+  EXPECT_NE(message().find("needs those of 5 classes"), std::string::npos);
+  file->recipe.model.classes = 10;
+  file->recipe.batch = 5000;
+  EXPECT_NE(message().find("a step needs 5000"), std::string::npos);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class CpuExecutable final : public Executable {
     }
   }
 
-  void run(Progress& progress) override {
+  void run(StepProgress& progress) override {
     for (std::size_t at = 0; at < calls_.size(); ++at) {
       for (const Wait& wait : (*steps_)[at].waits) {
         progress.wait_for(wait);

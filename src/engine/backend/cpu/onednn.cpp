@@ -60,6 +60,7 @@ class OneDnn final : public ProductLibrary {
  public:
   OneDnn() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
     attributes_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    has_bf16_ = makes_bf16();
   }
 
   bool has(const ProductShape& shape) const override {
@@ -67,7 +68,7 @@ class OneDnn final : public ProductLibrary {
       return dtype == DType::f32 || dtype == DType::tf32 || dtype == DType::bf16;
     };
     return computes(shape.operands) && computes(shape.result) && shape.m > 0 && shape.n > 0 &&
-           shape.k > 0;
+           shape.k > 0 && (shape.operands != DType::bf16 || has_bf16_);
   }
 
   std::size_t prepare(const Workers& workers, const ProductShape& shape) override {
@@ -94,14 +95,30 @@ class OneDnn final : public ProductLibrary {
 
  private:
   const std::vector<Ready>& ready(const ProductShape& shape, int threads) {
-    const auto [place, is_new] = ready_.try_emplace(shape);
-    if (is_new) {
-      ::omp_set_num_threads(1);
-      for (const Part& part : parts_of(shape, threads)) {
-        place->second.push_back(make(shape, part));
-      }
+    const auto known = ready_.find(shape);
+    if (known != ready_.end()) {
+      return known->second;
     }
-    return place->second;
+    ::omp_set_num_threads(1);
+    std::vector<Ready> parts;
+    for (const Part& part : parts_of(shape, threads)) {
+      parts.push_back(make(shape, part));
+    }
+    return ready_.emplace(shape, std::move(parts)).first->second;
+  }
+
+  // On processors without AVX-512 it has no product of bf16, and says so only when asked for
+  // one.
+  bool makes_bf16() {
+    ProductShape small;
+    small.m = small.n = small.k = kGrain;
+    small.operands = small.result = DType::bf16;
+    try {
+      make(small, {true, 0, kGrain});
+      return true;
+    } catch (const dnnl::error&) {
+      return false;
+    }
   }
 
   Ready make(const ProductShape& shape, const Part& part) {
@@ -159,6 +176,7 @@ class OneDnn final : public ProductLibrary {
   dnnl::engine engine_;
   dnnl::stream stream_;
   dnnl::primitive_attr attributes_;
+  bool has_bf16_ = false;
   std::map<ProductShape, std::vector<Ready>> ready_;
 };
 

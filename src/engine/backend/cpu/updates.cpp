@@ -290,7 +290,8 @@ void run_gradient_factor(Call& call) {
   const double inverse = 1 / call.scalar<double>(1);
   const double norm = std::sqrt(call.scalar<double>(0)) * inverse;
   const double most = call.attributes().number("max_norm");
-  const double clip = most > 0 ? std::min(1.0, most / (norm + 1e-6)) : 1.0;
+  double clip = most > 0 ? most / (norm + 1e-6) : 1.0;
+  clip = clip > 1 ? 1 : clip;  // a norm that is no number makes every gradient none, as there
   set_scalar(call.output(0), inverse * clip);
   set_scalar(call.output(1), norm);
 }
