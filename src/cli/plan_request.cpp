@@ -224,9 +224,7 @@ std::vector<Option> plan_options() {
        "none (the default), or blocks: keep less for the backward, compute it twice"},
       {"--optimizer", "NAME", "adamw (the default) or sgd"},
       {"--skip-pass", "PASS",
-       "leave out a pass: precision, autodiff, update, placement, "
-       "recompute",
-       true},
+       "leave out a pass: precision, autodiff, update, placement, recompute or fuse", true},
       {"--print-after", "PASS", "print the graph after a pass instead of the plan"},
       {"--format", "FORMAT", "text (the default) or json; docs/plan.md"},
   };

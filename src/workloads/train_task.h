@@ -13,7 +13,7 @@ struct ModelChoice {
   std::uint64_t seed = 1;
 };
 
-/// Whole training steps with AdamW, as `halfwatt train` does them: images, loss, gradients,
+/// Whole training steps with AdamW, as a `Trainer` does them: images, loss, gradients,
 /// update and the watch on the numbers. `device.backend` outlives it.
 std::unique_ptr<EngineTask> train_task(ModelChoice choice, EngineDevice device);
 
