@@ -52,6 +52,14 @@ void write_weights(const std::string& path,
   ASSERT_TRUE(write_safetensors(path, named));
 }
 
+TEST(Infer, computes_bf16_where_the_library_has_no_product_of_it) {
+  const Outcome outcome = run_program(
+      "infer --model vit_micro_patch4_16 --input synthetic:1 --precision bf16 --top 1",
+      "ONEDNN_MAX_CPU_ISA=AVX2");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("live"), std::string::npos) << outcome.out;
+}
+
 TEST(Infer, lists_the_likeliest_classes_first) {
   const Folder folder;
   write_weights(folder.path("w"));
