@@ -42,7 +42,7 @@ class StingyBackend final : public Backend {
   bool refuses_ = false;
 };
 
-StingyBackend cpu() { return StingyBackend(std::move(*open_cpu())); }
+StingyBackend cpu() { return StingyBackend(*open_cpu()); }
 
 TrainRecipe micro_recipe(std::string_view precision, int micro_batches) {
   TrainRecipe recipe;

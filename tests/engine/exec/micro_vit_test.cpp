@@ -79,7 +79,7 @@ class Golden {
   Tensor tensor(const std::string& name) const {
     const StoredTensor* stored = file_.find(name);
     EXPECT_NE(stored, nullptr) << name;
-    return std::move(*file_.read(*stored));
+    return *file_.read(*stored);
   }
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
 
