@@ -1,5 +1,5 @@
-// bench_digits [MODE...]: trains on handwritten digits by data/digits.recipe.json, three seeds a
-// mode, and holds the means to what the recipe promises: 97 % right at least, and all modes
+// bench_digits [MODE...]: trains on handwritten digits by data/digits.recipe.json, three seeds
+// a mode, and holds the means to what the recipe promises: 97 % right at least, and all modes
 // within 1 % of each other. Run from the repository's root.
 
 #include <fmt/format.h>
@@ -58,7 +58,8 @@ int run(const std::vector<std::string>& modes) {
   }
   const auto [low, high] = std::minmax_element(means.begin(), means.end());
   const bool good = *low >= kLeast && *high - *low <= kSpread;
-  fmt::print("{}: lowest mean {:.4f}, highest {:.4f}\n", good ? "reached" : "MISSED", *low, *high);
+  fmt::print("{}: lowest mean {:.4f}, highest {:.4f}\n", good ? "reached" : "MISSED", *low,
+             *high);
   return good ? 0 : 1;
 }
 
