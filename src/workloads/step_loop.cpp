@@ -1,5 +1,6 @@
 #include "workloads/step_loop.h"
 
+#include <exception>
 #include <utility>
 
 #include "base/failure.h"
@@ -47,6 +48,8 @@ void StepLoop::run() {
     }
   } catch (const Failure& failure) {
     take(failure.error());
+  } catch (const std::exception& unforeseen) {
+    take(Error{ErrorKind::workload, unforeseen.what()});
   }
 }
 

@@ -192,13 +192,19 @@ Result<void> Session::run(int plan, const OnStep& on_step) {
   StepCounts counts(backends_.size(), on_step);
   std::mutex mutex;
   std::optional<Error> first;
+  const auto give_up = [&](const Error& error) {
+    const std::lock_guard lock(mutex);
+    first = first ? first : error;
+    counts.give_up();
+  };
+  // Whatever is thrown: the other devices wait for this one, and a thread must not leak it.
   const auto run_device = [&](std::size_t device) {
     try {
       program.executables[device]->run(counts);
     } catch (const Failure& failure) {
-      const std::lock_guard lock(mutex);
-      first = first ? first : failure.error();
-      counts.give_up();
+      give_up(failure.error());
+    } catch (const std::exception& unforeseen) {
+      give_up({ErrorKind::device, unforeseen.what()});
     }
   };
   std::vector<std::thread> others;

@@ -105,22 +105,26 @@ void add_loss(const VitConfig& config, Builder& build, Value logits, double smoo
   build.graph().set_result("losses", Builder::output(loss, 1));
 }
 
+// Of a side, far above any picture, and so that sizes in bytes are numbers of 64 bits.
+constexpr std::int64_t kMostPixels = 16384;
+
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
   for (const char digit : text) {
-    if (digit < '0' || digit > '9' || value > 1'000'000) {
+    if (digit < '0' || digit > '9' || value > kMostPixels) {
       return std::nullopt;
     }
     value = value * 10 + (digit - '0');
   }
-  return text.empty() || value == 0 ? std::nullopt : std::optional(value);
+  return text.empty() || value == 0 || value > kMostPixels ? std::nullopt
+                                                           : std::optional(value);
 }
 
 Error unknown(std::string_view name) {
   return bad_input(
       fmt::format("no model {}; there are "
                   "vit_{{tiny,small,base,large}}_patch{{16,32}}_{{224,384}} and, for "
-                  "small images, vit_micro_patch4_16 with any patch and image",
+                  "small images, vit_micro_patch4_16 with any patch and image up to 16384",
                   name));
 }
 

@@ -49,6 +49,7 @@ std::array<Precision, 12> make_rows() {
   o2.masters = true;
 
   // `.half()` and PyTorch's unfused AdamW: everything is rounded to f16, the loss too.
+  // (SGD computes in fp32 here and rounds what it stores.)
   Precision o3 = pure("O3", DType::f16);
   o3.loss = o3.accumulated = o3.moment = o3.arithmetic = DType::f16;
   o3.scale = Precision::Scale::none;

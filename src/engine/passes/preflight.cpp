@@ -38,8 +38,7 @@ void check_decay(const Precision& precision, const Optimizer& optimizer, Preflig
   if (step > 0 && !precision.stochastic && step < half_ulp(stored) / 2) {
     found.reasons.push_back(fmt::format(
         "{}: rate times decay is {:.2g}, less than a parameter in {} can change by ({:.2g} of "
-        "itself): weight decay has no effect; fp32 parameters (an amp mode) or stochastic "
-        "rounding work",
+        "itself): weight decay has no effect; fp32 parameters work (amp-bf16, amp-fp16)",
         precision.name, step, text(stored), half_ulp(stored) / 2));
   }
 }

@@ -78,8 +78,9 @@ TEST(Vit, reads_each_parameter_in_the_layer_that_it_is_named_after) {
 }
 
 TEST(Vit, is_refused_under_a_name_that_timm_does_not_have) {
-  for (const auto name : {"vit_huge_patch16_224", "vit_base_patch14_224", "resnet50",
-                          "vit_base_patch16_", "vit_micro_patch0_16", "vit_micro_patch5_16"}) {
+  for (const auto name :
+       {"vit_huge_patch16_224", "vit_base_patch14_224", "resnet50", "vit_base_patch16_",
+        "vit_micro_patch0_16", "vit_micro_patch5_16", "vit_micro_patch1_10000000"}) {
     const auto config = vit_named(name);
     ASSERT_FALSE(config) << name;
     EXPECT_NE(config.error().message.find("vit_{tiny,small,base,large}"), std::string::npos);
