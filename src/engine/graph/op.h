@@ -59,9 +59,8 @@ enum class Op : std::uint8_t {
 
   // What fuse makes of others.
   add_layer_norm,
-  bias_gelu,
 };
-inline constexpr int kOps = static_cast<int>(Op::bias_gelu) + 1;
+inline constexpr int kOps = static_cast<int>(Op::add_layer_norm) + 1;
 
 /// By this a precision decides the dtypes of an op.
 enum class NumericClass : std::uint8_t {

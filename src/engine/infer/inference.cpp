@@ -9,6 +9,7 @@
 #include "engine/passes/pipeline.h"
 #include "engine/plan/fit.h"
 #include "engine/plan/summary_text.h"
+#include "engine/tensor/convert.h"
 
 namespace halfwatt {
 namespace {
@@ -39,19 +40,6 @@ Error too_large(const InferRecipe& recipe, const Plan& plan, const Target& targe
                   recipe.model.name, recipe.batch, bytes_text(Bytes(bytes_held(plan))),
                   target.name, bytes_text(*target.memory),
                   *fit ? fmt::format("--batch {} would", (*fit)->batch) : "no batch does"));
-}
-
-// `count` whole images from `first` on, the last of all again where there are no more.
-Tensor rows_of(const TensorView& images, std::int64_t first, std::int64_t count) {
-  Tensor rows(TensorType{DType::f32, images.type.shape.with(0, count)});
-  const std::int64_t each = rows.shape().elements() / count;
-  const auto from = images.as<float>();
-  const auto to = rows.as<float>();
-  for (std::int64_t row = 0; row < count; ++row) {
-    const std::int64_t image = std::min(first + row, images.type.shape[0] - 1);
-    std::copy_n(from.data() + image * each, each, to.data() + row * each);
-  }
-  return rows;
 }
 
 }  // namespace
@@ -114,7 +102,9 @@ Result<Tensor> Inference::logits(const TensorView& images) {
   const std::int64_t all = images.type.shape[0];
   Tensor logits;
   for (std::int64_t first = 0; first < all; first += batch) {
-    session_->bind(0, "images", rows_of(images, first, batch).view());
+    session_->bind(
+        0, "images",
+        rows_as(images, first, {DType::f32, images.type.shape.with(0, batch)}).view());
     if (const auto ran = session_->run(0); !ran) {
       return ran.error();
     }

@@ -25,18 +25,6 @@ InputGradients gradient(Builder& build, const GradientCall& call) {
   return {build.add(Op::gelu_gradient, {*call.of_outputs[0], call.node.inputs[0]})};
 }
 
-// inputs: x: [..., N], bias: [N].
-Result<Types> fused_outputs(const Node&, Inputs inputs) {
-  if (!all_floats(inputs)) {
-    return not_floats(inputs);
-  }
-  if (!(inputs[1].shape == Shape{inputs[0].shape.last(0)})) {
-    return bad_input(
-        fmt::format("a bias of {}, needs {}", text(inputs[1]), inputs[0].shape.last(0)));
-  }
-  return Types{inputs[0]};
-}
-
 }  // namespace
 
 const OpDef kGelu{Op::gelu, "gelu",      NumericClass::pointwise, 1, 1, outputs, gradient,
@@ -50,6 +38,5 @@ const OpDef kGeluGradient{Op::gelu_gradient,
                           nullptr,
                           nullptr,
                           InPlace::any};
-const OpDef kBiasGelu{Op::bias_gelu, "bias_gelu", NumericClass::pointwise, 2, 2, fused_outputs};
 
 }  // namespace halfwatt

@@ -15,6 +15,6 @@ extern const OpDef kCast, kAdd, kScale, kGelu, kGeluGradient, kDropout, kDropPat
 extern const OpDef kReshape, kExpand, kSlice, kSliceGradient, kConcatenate, kPatches, kTransfer;
 extern const OpDef kCheckGradients, kGradientFactor, kLearningRate, kAdamw, kSgd, kEma;
 extern const OpDef kAdvance, kUpdateScale;
-extern const OpDef kAddLayerNorm, kBiasGelu;
+extern const OpDef kAddLayerNorm;
 
 }  // namespace halfwatt

@@ -47,7 +47,6 @@ constexpr std::array<const OpDef*, kOps> kTable = {
     &kAdvance,
     &kUpdateScale,
     &kAddLayerNorm,
-    &kBiasGelu,
 };
 
 }  // namespace

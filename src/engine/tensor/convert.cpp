@@ -146,4 +146,24 @@ void quantize(std::span<const float> from, float scale, std::span<std::int8_t> t
   }
 }
 
+Tensor rows_as(const TensorView& from, std::int64_t first, const TensorType& type) {
+  const std::int64_t rows = type.shape[0];
+  const std::int64_t all = from.type.shape[0];
+  HALFWATT_CHECK(all > 0 && from.type.shape.elements() / all * rows == type.shape.elements(),
+                 "rows of as many elements");
+  Tensor piece(TensorType{from.type.dtype, type.shape});
+  const std::size_t bytes = from.type.bytes() / static_cast<std::size_t>(all);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto place = static_cast<std::size_t>(std::min(first + row, all - 1));
+    std::copy_n(from.data + place * bytes, bytes,
+                piece.view().data + static_cast<std::size_t>(row) * bytes);
+  }
+  if (type.dtype == from.type.dtype) {
+    return piece;
+  }
+  Tensor converted(type);
+  convert(piece.view(), converted.view());
+  return converted;
+}
+
 }  // namespace halfwatt

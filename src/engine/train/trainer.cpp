@@ -17,39 +17,10 @@ std::vector<double> doubles(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-// Rows `first` to `first + rows` of the images, the last one again where there are no more.
-Tensor rows_of(const Tensor& images, std::int64_t first, const TensorType& type) {
-  const std::int64_t rows = type.shape[0];
-  Tensor piece(TensorType{DType::f32, type.shape});
-  const auto from = images.as<float>();
-  const auto to = piece.as<float>();
-  const std::int64_t each = type.shape.elements() / rows;
-  const std::int64_t last = images.shape()[0] - 1;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::copy_n(from.data() + std::min(first + row, last) * each, each, to.data() + row * each);
-  }
-  if (type.dtype == DType::f32) {
-    return piece;
-  }
-  Tensor converted(type);
-  convert(piece.view(), converted.view());
-  return converted;
-}
-
-Tensor labels_of(const ImageSet& set, std::int64_t first, const TensorType& type) {
-  const std::int64_t rows = type.shape[0];
-  std::vector<std::int64_t> labels;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    labels.push_back(
-        set.labels[static_cast<std::size_t>(std::min(first + row, set.size() - 1))]);
-  }
-  const Tensor whole = Tensor::of<std::int64_t>(DType::i64, Shape{rows}, labels);
-  if (type.dtype == DType::i64) {
-    return whole.copy();
-  }
-  Tensor converted(type);
-  convert(TensorView{{DType::i64, type.shape}, whole.view().data}, converted.view());
-  return converted;
+// To be read only.
+TensorView labels_of(const ImageSet& set) {
+  auto* const labels = const_cast<std::int64_t*>(set.labels.data());
+  return {{DType::i64, Shape{set.size()}}, reinterpret_cast<std::byte*>(labels)};
 }
 
 }  // namespace
@@ -134,9 +105,9 @@ void Trainer::bind_key(int plan, std::int64_t first_sample) {
 void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid) {
   for (const PlanInput& input : session_->plan(plan).inputs) {
     if (input.name == "images") {
-      session_->bind(plan, input.name, rows_of(images.images, first, input.type).view());
+      session_->bind(plan, input.name, rows_as(images.images.view(), first, input.type).view());
     } else if (input.name == "labels") {
-      session_->bind(plan, input.name, labels_of(images, first, input.type).view());
+      session_->bind(plan, input.name, rows_as(labels_of(images), first, input.type).view());
     } else if (input.name == "valid") {
       const std::vector<std::int64_t> count = {valid};
       session_->bind(plan, input.name,

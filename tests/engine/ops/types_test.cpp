@@ -120,8 +120,7 @@ const std::vector<Fitting> kFitting = {
     {Op::add_layer_norm,
      {f16(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{8}), f32(Shape{8})},
      {{"eps", 1e-6}},
-     {f32(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{5}), f32(Shape{5})}},
-    {Op::bias_gelu, {f16(Shape{5, 8}), f16(Shape{8})}, {}, {f16(Shape{5, 8})}}};
+     {f32(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{5}), f32(Shape{5})}}};
 
 struct Refused {
   Op op;
@@ -298,8 +297,6 @@ TEST(Types, that_do_not_fit_an_op_of_elements_are_refused) {
        {},
        "the input and the gradient of the output differ (f32 6 and f32 2x3)"},
       {Op::gelu_gradient, {kKey, kKey}, {}, "an input of i64 3, needs floats"},
-      {Op::bias_gelu, {x, f32(Shape{2})}, {}, "a bias of f32 2, needs 3"},
-      {Op::bias_gelu, {kKey, kKey}, {}, "an input of i64 3, needs floats"},
       {Op::dropout, {kScalar, kKey}, rate(0.1), "f32 scalar, needs floats of samples"},
       {Op::dropout, {x, f32(Shape{3})}, rate(0.1), "a random key of f32 3, needs i64 3"},
       {Op::dropout, {x, kKey}, rate(1), "a rate of 1, needs 0 to below 1"},
