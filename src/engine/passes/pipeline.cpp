@@ -46,6 +46,9 @@ Result<void> autodiff(Work& work) {
 }
 
 Result<void> update(Work& work) {
+  if (work.asked.averages) {
+    work.graph = with_averages(work.graph);
+  }
   if (!work.asked.optimizer || gradient_names(work.graph).empty()) {
     return {};
   }
@@ -110,6 +113,7 @@ Result<void> check_pass(std::string_view flag, std::string_view name) {
 Result<void> check(const Compilation& asked) {
   HALFWATT_CHECK(!asked.targets.empty() && asked.micro_batches >= 1,
                  "a compilation is for a device and a batch");
+  HALFWATT_CHECK(!(asked.averages && asked.optimizer), "a training reads what it changes");
   for (const std::string& name : asked.skip) {
     if (const auto known = check_pass("--skip-pass", name); !known) {
       return known;

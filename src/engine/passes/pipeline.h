@@ -21,8 +21,9 @@ struct Compilation {
   Precision precision;
   std::vector<PrecisionOverride> overrides = {};
   std::optional<Optimizer> optimizer = {};  ///< nullopt: no training
-  int micro_batches = 1;                    ///< of a step
-  bool recompute = false;                   ///< by block
+  bool averages = false;   ///< without an optimizer: read the averages that a training keeps
+  int micro_batches = 1;   ///< of a step
+  bool recompute = false;  ///< by block
   std::vector<PlacementRule> place = {};
   std::vector<Target> targets;         ///< one at least
   std::vector<std::string> skip = {};  ///< names of passes

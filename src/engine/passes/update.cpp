@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "engine/ops/builder.h"
 #include "engine/passes/autodiff.h"
+#include "engine/passes/rewrite.h"
 
 namespace halfwatt {
 namespace {
@@ -41,6 +42,12 @@ std::string_view word(Optimizer::Schedule schedule) {
       break;
   }
   return "constant";
+}
+
+// Wider than 16 bits, in which an average of many steps would stand still.
+StateSpec average_of(const std::string& parameter, const TensorType& type) {
+  const DType dtype = promoted(type.dtype, DType::f32).value_or(DType::f32);
+  return {parameter + ".ema", StateRole::average, {dtype, type.shape}, parameter, 0};
 }
 
 // Appends the update to a graph.
@@ -173,12 +180,7 @@ class Updater {
     if (optimizer_->average == 0) {
       return;
     }
-    const DType dtype = promoted(parameter.type.dtype, DType::f32).value_or(DType::f32);
-    const StateSpec average{parameter.name + ".ema",
-                            StateRole::average,
-                            {dtype, parameter.type.shape},
-                            parameter.name,
-                            0};
+    const StateSpec average = average_of(parameter.name, parameter.type);
     const Value before = build_.read(average);
     build_.write(average.name,
                  build_.add(Op::ema, {before, after, skip_}, {{"decay", optimizer_->average}}));
@@ -241,6 +243,24 @@ Graph with_update(const Graph& graph, const Precision& precision, const Optimize
   Graph whole = graph;
   Updater(whole, precision, optimizer).run(gradients_of(graph));
   return whole;
+}
+
+Graph with_averages(const Graph& graph) {
+  Rewrite rewrite(graph);
+  for (int id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    const StateSpec* state =
+        node.op == Op::read ? graph.state(node.attributes.word("state")) : nullptr;
+    if (!state || (state->role != StateRole::parameter && state->role != StateRole::copy)) {
+      rewrite.copy(id);
+      continue;
+    }
+    rewrite.follow(node);
+    const std::string& parameter = state->of.empty() ? state->name : state->of;
+    const Value average = rewrite.build().read(average_of(parameter, state->type));
+    rewrite.map(id, rewrite.build().cast(average, state->type.dtype));
+  }
+  return rewrite.finish();
 }
 
 Graph with_accumulation(const Graph& graph, const Precision& precision) {

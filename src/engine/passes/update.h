@@ -57,6 +57,9 @@ Graph with_accumulation(const Graph& graph, const Precision& precision);
 /// with_accumulation() made; it leaves them zero.
 Graph update_of(const Graph& micro, const Precision& precision, const Optimizer& optimizer);
 
+/// The graph of an evaluation, made to read the averages of the parameters instead of them.
+Graph with_averages(const Graph& graph);
+
 /// The names of the gradients of a graph in the order in which `first_bad` counts them.
 std::vector<std::string> gradient_names(const Graph& graph);
 

@@ -109,8 +109,14 @@ std::string read_optimizer(const Json& json, RecipeFile& file) {
   section.take("beta2", optimizer.beta2);
   section.take("momentum", optimizer.momentum);
   section.take("max_norm", optimizer.max_norm);
+  section.take("floor", optimizer.floor);
+  section.take("average", optimizer.average);
   if (kind != "adamw" && kind != "sgd") {
     return fmt::format("optimizer.kind is {}, needs adamw or sgd", kind);
+  }
+  if (!(optimizer.average >= 0 && optimizer.average < 1)) {
+    return fmt::format("optimizer.average is {}, needs a decay from 0 to below 1",
+                       optimizer.average);
   }
   optimizer.kind = kind == "sgd" ? Optimizer::Kind::sgd : Optimizer::Kind::adamw;
   if (schedule != "constant" && schedule != "cosine" && schedule != "linear") {

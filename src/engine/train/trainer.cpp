@@ -38,6 +38,7 @@ Result<std::vector<Plan>> training_plans(const TrainRecipe& recipe, const Target
   };
   auto train = compile(model(ModelMode::train), asked);
   asked.optimizer.reset();
+  asked.averages = recipe.optimizer.average > 0;
   auto evaluate = compile(model(ModelMode::evaluate), asked);
   if (!train || !evaluate) {
     return train ? evaluate.error() : train.error();

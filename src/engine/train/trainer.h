@@ -64,7 +64,8 @@ class Trainer {
 
   /// One step on step_size() images. Errors: the device is lost.
   Result<StepReport> step(const ImageSet& images);
-  /// Every image counts once, whatever their number. Errors: the device is lost.
+  /// Every image counts once, whatever their number; with the averages of the parameters, where
+  /// the recipe has these. Errors: the device is lost.
   Result<Evaluation> evaluate(const ImageSet& images);
 
  private:

@@ -117,6 +117,32 @@ TEST(LossScaleFloor, does_not_end_a_run_that_overflows_above_it) {
   EXPECT_EQ(applied.state, NumericalState::live) << applied.reason;
 }
 
+// What is evaluated with averages is what a model evaluates that was given them as parameters.
+TEST(Average, is_what_an_evaluation_reads) {
+  for (const char* mode : {"fp32", "amp-bf16", "bf16"}) {
+    TrainRecipe how = recipe(mode);
+    how.optimizer.average = 0.5;
+    Training averaging(how);
+    for (int step = 0; step < 3; ++step) {
+      averaging.step(images(kBatch));
+    }
+    how.optimizer.average = 0;
+    Training plain(how);
+    States& states = averaging.trainer->states();
+    for (const std::string& name : states.names()) {
+      if (states.spec(name).role == StateRole::average) {
+        ASSERT_TRUE(
+            plain.trainer->states().load(states.spec(name).of, states.save(name).view()));
+      }
+    }
+    const auto one = averaging.trainer->evaluate(images(kBatch));
+    const auto other = plain.trainer->evaluate(images(kBatch));
+    ASSERT_TRUE(one && other);
+    EXPECT_EQ(one->loss, other->loss) << mode;
+    EXPECT_NE(one->loss, 0) << mode;
+  }
+}
+
 TEST(Average, begins_as_the_parameters_and_follows_them) {
   TrainRecipe how = recipe("fp32");
   how.optimizer.average = 0.9;
