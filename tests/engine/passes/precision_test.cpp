@@ -104,7 +104,8 @@ TEST(Precision, rounds_the_operands_of_blocks_to_fp8_and_no_others) {
 }
 
 TEST(Precision, rounds_the_operands_of_products_and_convolutions_to_tf32) {
-  for (const Node& node : micro(*precision_named("tf32")).nodes()) {
+  const Graph graph = micro(*precision_named("tf32"));
+  for (const Node& node : graph.nodes()) {
     const bool rounds = node.op == Op::matmul || node.op == Op::convolution;
     EXPECT_EQ(node.attributes.has("math_a"), rounds) << node.name;
   }
