@@ -16,6 +16,9 @@ enum class Op : std::uint8_t {
 
   // Products.
   matmul,
+  convolution,
+  convolution_input_gradient,
+  convolution_weight_gradient,
   attention,
   attention_gradient,
 
@@ -44,7 +47,7 @@ enum class Op : std::uint8_t {
   slice,
   slice_gradient,
   concatenate,
-  patches,
+  transpose,
   transfer,
 
   // The update of a step.

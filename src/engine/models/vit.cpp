@@ -21,8 +21,6 @@ constexpr std::array<Size, 5> kSizes = {{{"micro", 32, 2, 2},
 
 // [B, C, S, S] to [B, N + 1, D]: patches as tokens, the class token before them.
 Value embed(const VitConfig& config, Builder& build, Layers& layers, Value images) {
-  build.set_name("patch_embed");
-  const Value patches = build.add(Op::patches, {images}, {{"patch", config.patch}});
   build.set_name("cls_token");
   const Value cls = layers.parameter("cls_token", Shape{1, 1, config.width});
   build.set_name("pos_embed");
@@ -32,12 +30,14 @@ Value embed(const VitConfig& config, Builder& build, Layers& layers, Value image
       layers.parameter("patch_embed.proj.weight",
                        Shape{config.width, config.channels, config.patch, config.patch});
   const Value bias = layers.parameter("patch_embed.proj.bias", Shape{config.width});
-  const Value matrix =
-      build.reshape(weight, Shape{config.width, config.channels * config.patch * config.patch});
-  const Value tokens = build.linear(patches, matrix, bias);
+  const Value map = build.add(Op::convolution, {images, weight, bias},
+                              {{"stride", config.patch}, {"padding", std::int64_t{0}}});
+  build.set_name("patch_embed");
+  const std::int64_t batch = build.type(images).shape[0];
+  const Value flat = build.reshape(map, Shape{batch, config.width, config.tokens() - 1});
+  const Value tokens = build.add(Op::transpose, {flat});
 
   build.set_name("pos_embed");
-  const std::int64_t batch = build.type(images).shape[0];
   const Value all_cls =
       build.add(Op::expand, {cls}, {{"shape", Shape{batch, 1, config.width}}});
   const Value sequence =

@@ -88,19 +88,19 @@ InputGradients concatenate_gradient(Builder& build, const GradientCall& call) {
   return gradients;
 }
 
-// images: [B, C, H, W] to [B, N, C * patch * patch], N = H / patch * W / patch, so that a
-// convolution whose stride is its size is a product with its weights as they are stored.
-// attribute `patch`. Images are no parameters: there is no gradient.
-Result<Types> patches_outputs(const Node& node, Inputs inputs) {
-  const Shape& images = inputs[0].shape;
-  const std::int64_t patch = node.attributes.integer("patch");
-  if (images.rank() != 4 || patch < 1 || images[2] % patch != 0 || images[3] % patch != 0) {
-    return bad_input(
-        fmt::format("images of {}, needs BxCxHxW with sides of whole patches of {}",
-                    text(inputs[0]), patch));
+// The last two extents the other way round: [..., M, N] to [..., N, M].
+Result<Types> transpose_outputs(const Node&, Inputs inputs) {
+  const Shape& shape = inputs[0].shape;
+  if (shape.rank() < 2) {
+    return bad_input(fmt::format("{}, needs a matrix", text(inputs[0])));
   }
-  const std::int64_t count = images[2] / patch * (images[3] / patch);
-  return Types{{inputs[0].dtype, Shape{images[0], count, images[1] * patch * patch}}};
+  const std::size_t rank = shape.rank();
+  return Types{
+      {inputs[0].dtype, shape.with(rank - 1, shape.last(1)).with(rank - 2, shape.last(0))}};
+}
+
+InputGradients transpose_gradient(Builder& build, const GradientCall& call) {
+  return {build.add(Op::transpose, {*call.of_outputs[0]})};
 }
 
 InputGradients transfer_gradient(Builder&, const GradientCall& call) {
@@ -117,7 +117,8 @@ const OpDef kSliceGradient{Op::slice_gradient,    "slice_gradient", NumericClass
                            slice_gradient_outputs};
 const OpDef kConcatenate{Op::concatenate, "concatenate",       NumericClass::shape, 1,
                          kAnyNumber,      concatenate_outputs, concatenate_gradient};
-const OpDef kPatches{Op::patches, "patches", NumericClass::shape, 1, 1, patches_outputs};
+const OpDef kTranspose{Op::transpose,     "transpose",       NumericClass::shape, 1, 1,
+                       transpose_outputs, transpose_gradient};
 // To the node's device from its input's; attribute `from`, put in by placement.
 const OpDef kTransfer{Op::transfer, "transfer",       NumericClass::shape, 1, 1,
                       like_first,   transfer_gradient};

@@ -113,9 +113,12 @@ class Caster {
 
   void gemm(int id, const Precision& row) {
     const Node& node = from_->node(id);
-    // Operands of a product of fp8 or tf32 are stored wider, and rounded by the product.
+    // Operands of a product of fp8 or tf32 are stored wider, and rounded by the product. Those
+    // of convolutions are never rounded to fp8.
+    const bool is_product = node.op == Op::matmul || node.op == Op::convolution;
     const bool narrow = is_fp8(row.compute) && matches(kFp8Layers, node.name);
-    const bool rounds = (narrow || row.compute == DType::tf32) && node.op == Op::matmul;
+    const bool rounds =
+        (narrow && node.op == Op::matmul) || (row.compute == DType::tf32 && is_product);
     const DType operands = is_fp8(row.compute)          ? row.output
                            : row.compute == DType::tf32 ? DType::f32
                                                         : row.compute;
@@ -130,7 +133,7 @@ class Caster {
     }
     Builder& build = rewrite_.build();
     const Value product = build.add(node.op, inputs, std::move(attributes));
-    rewrite_.map(id, node.op == Op::matmul ? build.cast(product, row.output) : product);
+    rewrite_.map(id, is_product ? build.cast(product, row.output) : product);
   }
 
   void reduce(int id, const Precision& row) {

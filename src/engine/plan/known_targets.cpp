@@ -128,7 +128,9 @@ std::size_t workspace_of(const Graph& graph, int id, std::size_t product) {
     // The gradient of the queries is added up in fp32.
     return static_cast<std::size_t>(node.outputs[0].shape.elements() / 3) * sizeof(float);
   }
-  return node.op == Op::matmul ? product : 0;
+  const bool is_product =
+      definition(node.op).numeric == NumericClass::gemm && node.op != Op::attention;
+  return is_product ? product : 0;
 }
 
 Target finished(Target target, std::size_t product_workspace) {

@@ -27,6 +27,20 @@ Attributes slice(std::int64_t at, std::int64_t begin, std::int64_t count) {
   return {{"axis", at}, {"begin", begin}, {"count", count}};
 }
 Attributes dropped(double rate) { return {{"rate", rate}, {"path", std::string("drop")}}; }
+Attributes strided(std::int64_t stride, std::int64_t padding) {
+  return {{"stride", stride}, {"padding", padding}};
+}
+Attributes strided_to(std::int64_t stride,
+                      std::int64_t padding,
+                      Shape shape,
+                      bool bias = false) {
+  Attributes all = strided(stride, padding);
+  all.set("shape", shape);
+  if (bias) {
+    all.set("bias", true);
+  }
+  return all;
+}
 Attributes to(Shape shape) { return {{"shape", shape}}; }
 
 const Attributes kEps = {{"eps", 1e-6}};
@@ -54,6 +68,33 @@ std::vector<OpExample> products() {
        {given({1, 33, 8}), given({1, 33, 24}), given({1, 33, 8}), log_sum({1, 1, 33})},
        heads(1),
        41},
+  };
+}
+
+// Patches, a usual kernel, one that skips, one that is no square and leaves a border out.
+std::vector<OpExample> convolutions() {
+  return {
+      {Op::convolution, {x({2, 3, 6, 4}), x({5, 3, 2, 2}), x({5})}, strided(2, 0), 12},
+      {Op::convolution, {x({2, 3, 7, 5}), x({4, 3, 3, 3}), x({4})}, strided(1, 1), 27},
+      {Op::convolution, {x({1, 2, 9, 8}), x({3, 2, 3, 3})}, strided(2, 1), 18},
+      {Op::convolution, {x({3, 4, 9, 10}), x({33, 4, 5, 3}), x({33})}, strided(3, 2), 60},
+      {Op::convolution, {x({1, 1, 1, 1}), x({1, 1, 1, 1})}, strided(1, 0), 1},
+      {Op::convolution_input_gradient,
+       {given({2, 5, 3, 2}), given({5, 3, 2, 2})},
+       strided_to(2, 0, {2, 3, 6, 4}),
+       5},
+      {Op::convolution_input_gradient,
+       {given({1, 33, 4, 5}), given({33, 4, 5, 3})},
+       strided_to(2, 2, {1, 4, 8, 8}),
+       200},
+      {Op::convolution_weight_gradient,
+       {given({2, 5, 3, 2}), given({2, 3, 6, 4})},
+       strided_to(2, 0, {5, 3, 2, 2}, true),
+       12},
+      {Op::convolution_weight_gradient,
+       {given({3, 33, 4, 5}), given({3, 4, 8, 8})},
+       strided_to(2, 2, {33, 4, 5, 3}),
+       60},
   };
 }
 
@@ -123,14 +164,15 @@ std::vector<OpExample> moves() {
        {{"axis", std::int64_t{1}}, {"begin", std::int64_t{4}}, {"extent", std::int64_t{7}}}},
       {Op::concatenate, {x({3, 1, 5}), x({3, 4, 5})}, axis(1)},
       {Op::concatenate, {x({1, 3}), x({2, 3}), x({4, 3})}, axis(0)},
-      {Op::patches, {given({2, 3, 6, 4})}, {{"patch", std::int64_t{2}}}},
+      {Op::transpose, {x({3, 4, 5})}, {}},
+      {Op::transpose, {x({35, 70})}, {}},
       {Op::transfer, {x({3, 5})}, {{"from", std::int64_t{0}}}},
   };
 }
 
 std::vector<OpExample> all_examples() {
   std::vector<OpExample> all;
-  for (auto&& part : {products(), reductions(), elementwise(), moves()}) {
+  for (auto&& part : {products(), convolutions(), reductions(), elementwise(), moves()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -24,6 +24,22 @@ TEST_F(CostOf, a_product_is_two_flops_for_each_multiply_add_whatever_is_transpos
   EXPECT_EQ(of(t).flops, 2.0 * 10 * 3 * 4);
 }
 
+TEST_F(CostOf, a_convolution_and_each_gradient_of_it_is_a_product_of_patches_and_weights) {
+  const Value images = input(Shape{2, 3, 9, 8});
+  const Value weights = input(Shape{5, 3, 4, 2});
+  const Attributes strided{{"stride", std::int64_t{2}}, {"padding", std::int64_t{1}}};
+  const Value y = build.add(Op::convolution, {images, weights, input(Shape{5})}, strided);
+  const double product = 2.0 * (2 * 4 * 5) * 5 * (3 * 4 * 2);
+  EXPECT_EQ(of(y).flops, product);
+  Attributes gradient = strided;
+  gradient.set("shape", Shape{2, 3, 9, 8});
+  EXPECT_EQ(of(build.add(Op::convolution_input_gradient, {y, weights}, gradient)).flops,
+            product);
+  gradient.set("shape", Shape{5, 3, 4, 2});
+  EXPECT_EQ(of(build.add(Op::convolution_weight_gradient, {y, images}, gradient)).flops,
+            product);
+}
+
 TEST_F(CostOf, attention_is_two_products_and_its_gradient_five) {
   const Value qkv = input(Shape{2, 7, 24});
   const Attributes heads{{"heads", std::int64_t{4}}};

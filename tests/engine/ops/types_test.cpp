@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/ops/op_def.h"
 
@@ -26,6 +27,19 @@ Attributes range(const char* length, std::int64_t at, std::int64_t begin, std::i
 }
 Attributes typed(DType dtype, Shape to) { return {{"dtype", dtype}, {"shape", to}}; }
 Attributes heads(std::int64_t count) { return {{"heads", count}}; }
+Attributes strided(std::int64_t stride,
+                   std::int64_t padding,
+                   std::optional<Shape> to = std::nullopt) {
+  Attributes all = {{"stride", stride}, {"padding", padding}};
+  if (to) {
+    all.set("shape", *to);
+  }
+  return all;
+}
+Attributes with_bias(Attributes attributes) {
+  attributes.set("bias", true);
+  return attributes;
+}
 Attributes rate(double share) { return {{"rate", share}, {"path", std::string("blocks.0")}}; }
 
 struct Fitting {
@@ -50,6 +64,22 @@ const std::vector<Fitting> kFitting = {
      {f32(Shape{2, 5, 3}), f32(Shape{10, 4})},
      {{"transpose_a", true}},
      {f32(Shape{3, 4})}},
+    {Op::convolution,
+     {f16(Shape{2, 3, 9, 8}), f16(Shape{5, 3, 4, 2}), f16(Shape{5})},
+     strided(2, 1),
+     {f16(Shape{2, 5, 4, 5})}},
+    {Op::convolution_input_gradient,
+     {f16(Shape{2, 5, 4, 5}), f16(Shape{5, 3, 4, 2})},
+     strided(2, 1, Shape{2, 3, 9, 8}),
+     {f16(Shape{2, 3, 9, 8})}},
+    {Op::convolution_weight_gradient,
+     {f16(Shape{2, 5, 4, 5}), f16(Shape{2, 3, 9, 8})},
+     strided(2, 1, Shape{5, 3, 4, 2}),
+     {f16(Shape{5, 3, 4, 2})}},
+    {Op::convolution_weight_gradient,
+     {f16(Shape{2, 5, 4, 5}), f16(Shape{2, 3, 9, 8})},
+     with_bias(strided(2, 1, Shape{5, 3, 4, 2})),
+     {f16(Shape{5, 3, 4, 2}), f16(Shape{5})}},
     {Op::attention,
      {f16(Shape{2, 5, 24})},
      heads(4),
@@ -97,10 +127,7 @@ const std::vector<Fitting> kFitting = {
     {Op::slice, {f32(Shape{2, 7})}, range("count", 1, 2, 5), {f32(Shape{2, 5})}},
     {Op::slice_gradient, {f32(Shape{2, 5})}, range("extent", 1, 2, 7), {f32(Shape{2, 7})}},
     {Op::concatenate, {f16(Shape{2, 5}), f32(Shape{2, 1})}, axis(1), {f32(Shape{2, 6})}},
-    {Op::patches,
-     {f32(Shape{2, 3, 8, 4})},
-     {{"patch", std::int64_t{4}}},
-     {f32(Shape{2, 2, 48})}},
+    {Op::transpose, {f32(Shape{2, 3, 8, 4})}, {}, {f32(Shape{2, 3, 4, 8})}},
     {Op::transfer, {f32(Shape{2})}, {}, {f32(Shape{2})}},
     {Op::check_gradients, {f16(Shape{2}), f32(Shape{5, 8})}, {}, {kFlag, kScalar, kCount}},
     {Op::gradient_factor, {kScalar, kScalar}, {{"max_norm", 1.0}}, {kScalar, kScalar}},
@@ -338,18 +365,58 @@ TEST(Types, that_do_not_fit_a_move_are_refused) {
        axis(0),
        "the parts differ (f32 2x7 and i64 2x7)"},
       {Op::concatenate, {x}, axis(2), "axis 2 of f32 2x7"},
-      {Op::patches,
-       {f32(Shape{2, 3, 8, 6})},
-       {{"patch", std::int64_t{4}}},
-       "images of f32 2x3x8x6, needs BxCxHxW with sides of whole patches of 4"},
-      {Op::patches,
-       {x},
-       {{"patch", std::int64_t{1}}},
-       "images of f32 2x7, needs BxCxHxW with sides of whole patches of 1"},
-      {Op::patches,
-       {f32(Shape{2, 3, 8, 8})},
-       {{"patch", std::int64_t{0}}},
-       "images of f32 2x3x8x8, needs BxCxHxW with sides of whole patches of 0"},
+      {Op::transpose, {f32(Shape{7})}, {}, "f32 7, needs a matrix"},
+  });
+}
+
+TEST(Types, that_do_not_fit_a_convolution_are_refused) {
+  const TensorType images = f32(Shape{2, 3, 8, 6});
+  const TensorType weights = f32(Shape{5, 3, 4, 4});
+  const auto geometry = [](const std::string& found) {
+    return "a kernel of 4x4 with " + found +
+           "; needs a stride of at least 1, a padding below the kernel, and the kernel to fit";
+  };
+  expect_refused({
+      {Op::convolution,
+       {f32(Shape{2, 7}), weights},
+       strided(1, 0),
+       "images of 2x7 and weights of 5x3x4x4, needs NxCxHxW and OxCxRxS"},
+      {Op::convolution,
+       {images, f32(Shape{5, 4, 4, 4})},
+       strided(1, 0),
+       "images of 3 channels, weights of 4 (2x3x8x6 and 5x4x4x4)"},
+      {Op::convolution,
+       {images, f16(Shape{5, 3, 4, 4})},
+       strided(1, 0),
+       "dtypes of images and weights differ (f32 2x3x8x6 and f16 5x3x4x4)"},
+      {Op::convolution,
+       {i64(Shape{2, 3, 8, 6}), weights},
+       strided(1, 0),
+       "an input of i64 2x3x8x6, needs floats"},
+      {Op::convolution,
+       {images, weights, f32(Shape{4})},
+       strided(1, 0),
+       "a bias of f32 4, needs 5"},
+      {Op::convolution,
+       {images, weights},
+       strided(0, 0),
+       geometry("stride 0 and padding 0 on 8x6")},
+      {Op::convolution,
+       {images, weights},
+       strided(1, 4),
+       geometry("stride 1 and padding 4 on 8x6")},
+      {Op::convolution,
+       {f32(Shape{2, 3, 8, 1}), weights},
+       strided(1, 1),
+       geometry("stride 1 and padding 1 on 8x1")},
+      {Op::convolution_input_gradient,
+       {f32(Shape{2, 5, 5, 4}), weights},
+       strided(1, 0, images.shape),
+       "a gradient of 2x5x5x4, needs 2x5x5x3"},
+      {Op::convolution_weight_gradient,
+       {f32(Shape{3, 5, 5, 3}), images},
+       strided(1, 0, weights.shape),
+       "a gradient of 3x5x5x3, needs 2x5x5x3"},
   });
 }
 

@@ -49,7 +49,8 @@ Edge edge(const std::string& text) {
       {"fc2", {".mlp.fc2", Op::matmul, 0, Op::matmul}},
       {"residual of mlp", {"", Op::add, 1, Op::cast}}};
   static const std::map<std::string, Edge> kAround = {
-      {"patch_embed.proj", {"patch_embed.proj", Op::matmul, 0, Op::matmul}},
+      {"patch_embed.proj",
+       {"patch_embed.proj", Op::convolution, 0, Op::convolution_weight_gradient}},
       {"tokens with positions", {"pos_embed", Op::add, 0, Op::sum_to}},
       {"norm", {"norm", Op::layer_norm, 0, Op::layer_norm_gradient}},
       {"fc_norm", {"fc_norm", Op::layer_norm, 0, Op::layer_norm_gradient}},

@@ -40,7 +40,7 @@ TEST(Precision, makes_a_legal_graph_in_every_mode) {
 // Section 1.1 of the facts on mixed precision: what PyTorch's autocast gives on CUDA.
 TEST(Precision, puts_the_dtypes_of_autocast_on_the_edges) {
   const auto found = dtypes(micro(*precision_named("amp-fp16")));
-  EXPECT_EQ(found.at("patch_embed.proj matmul"), "f16");
+  EXPECT_EQ(found.at("patch_embed.proj convolution"), "f16");
   EXPECT_EQ(found.at("pos_embed concatenate"), "f32");
   EXPECT_EQ(found.at("pos_embed add"), "f32");
   EXPECT_EQ(found.at("blocks.0.norm1 layer_norm"), "f32");
@@ -100,6 +100,14 @@ TEST(Precision, rounds_the_operands_of_blocks_to_fp8_and_no_others) {
       EXPECT_EQ(node.attributes.has("math_a"), block) << node.name;
       EXPECT_EQ(node.outputs[0].dtype, DType::bf16) << node.name;
     }
+  }
+}
+
+TEST(Precision, rounds_the_operands_of_products_and_convolutions_to_tf32) {
+  const Graph graph = micro(*precision_named("tf32"));
+  for (const Node& node : graph.nodes()) {
+    const bool rounds = node.op == Op::matmul || node.op == Op::convolution;
+    EXPECT_EQ(node.attributes.has("math_a"), rounds) << node.name;
   }
 }
 

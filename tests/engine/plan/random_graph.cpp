@@ -262,8 +262,29 @@ class RandomGraph {
   }
 
   void images() {
-    if (const auto x = any([](const TensorType& each) { return each.shape.rank() == 4; })) {
-      keep(build_.add(Op::patches, {*x}, {{"patch", std::int64_t{1}}}));
+    const auto x = any([](const TensorType& each) {
+      return is_float(each.dtype) && each.shape.rank() == 4 && each.shape.elements() <= 64;
+    });
+    if (!x) {
+      return;
+    }
+    const TensorType of = type(*x);
+    const Value weights = parameter({of.dtype, Shape{3, of.shape[1], 1, 1}});
+    Attributes how{{"stride", std::int64_t{2}}, {"padding", std::int64_t{0}}};
+    const Value y = keep(build_.add(Op::convolution, {*x, weights}, how));
+    if (chance(0.4)) {
+      how.set("shape", of.shape);
+      keep(build_.add(Op::convolution_input_gradient, {y, weights}, how));
+    } else if (chance(0.6)) {
+      how.set("shape", type(weights).shape);
+      how.set("bias", true);
+      keep(build_.add(Op::convolution_weight_gradient, {y, *x}, how));
+    }
+  }
+
+  void turn() {
+    if (const auto x = any_float(2)) {
+      keep(build_.add(Op::transpose, {*x}));
     }
   }
 
@@ -472,14 +493,14 @@ class RandomGraph {
 };
 
 const std::vector<RandomGraph::Move> RandomGraph::kMoves = {
-    &RandomGraph::source,  &RandomGraph::unary,    &RandomGraph::unary,
-    &RandomGraph::drop,    &RandomGraph::add,      &RandomGraph::add,
-    &RandomGraph::gelus,   &RandomGraph::reshape,  &RandomGraph::spread,
-    &RandomGraph::sum,     &RandomGraph::cut,      &RandomGraph::join,
-    &RandomGraph::images,  &RandomGraph::product,  &RandomGraph::norm,
-    &RandomGraph::attend,  &RandomGraph::loss,     &RandomGraph::check,
-    &RandomGraph::store,   &RandomGraph::optimize, &RandomGraph::small_updates,
-    &RandomGraph::in_place};
+    &RandomGraph::source,        &RandomGraph::unary,   &RandomGraph::unary,
+    &RandomGraph::drop,          &RandomGraph::add,     &RandomGraph::add,
+    &RandomGraph::gelus,         &RandomGraph::reshape, &RandomGraph::spread,
+    &RandomGraph::sum,           &RandomGraph::cut,     &RandomGraph::join,
+    &RandomGraph::images,        &RandomGraph::turn,    &RandomGraph::product,
+    &RandomGraph::norm,          &RandomGraph::attend,  &RandomGraph::loss,
+    &RandomGraph::check,         &RandomGraph::store,   &RandomGraph::optimize,
+    &RandomGraph::small_updates, &RandomGraph::in_place};
 
 }  // namespace
 

@@ -23,6 +23,9 @@ const Binding* binding(Op op);
 
 // What the rows name, each in the file of its kind.
 void run_matmul(Call& call);
+void run_convolution(Call& call);
+void run_convolution_input_gradient(Call& call);
+void run_convolution_weight_gradient(Call& call);
 void run_attention(Call& call);
 void run_attention_gradient(Call& call);
 
@@ -50,7 +53,7 @@ void run_expand(Call& call);
 void run_slice(Call& call);
 void run_slice_gradient(Call& call);
 void run_concatenate(Call& call);
-void run_patches(Call& call);
+void run_transpose(Call& call);
 
 void run_check_gradients(Call& call);
 void run_gradient_factor(Call& call);

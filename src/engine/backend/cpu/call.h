@@ -25,12 +25,15 @@ class Scratch {
 };
 
 class ProductLibrary;
+class ConvolutionLibrary;
 
-/// What computes: threads, the ISA of the kernels, and a library for products, if there is one.
+/// What computes: threads, the ISA of the kernels, and libraries for products and convolutions,
+/// if there are any.
 struct Machine {
   Workers* workers;
   Isa isa;
   ProductLibrary* products;
+  ConvolutionLibrary* convolutions;
 };
 
 /// One node to be computed. A dry call computes nothing: it is made to count the workspace.
@@ -49,6 +52,7 @@ class Call {
   Workers& workers() const { return *machine_.workers; }
   Isa isa() const { return machine_.isa; }
   ProductLibrary* products() const { return machine_.products; }
+  ConvolutionLibrary* convolutions() const { return machine_.convolutions; }
   bool is_dry() const { return dry_; }
 
   std::size_t inputs() const { return inputs_.size(); }

@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "engine/backend/cpu/bindings.h"
+#include "engine/backend/cpu/convolution_library.h"
 #include "engine/backend/cpu/kernels/available_threads.h"
 #include "engine/backend/cpu/product_library.h"
 
@@ -124,7 +125,8 @@ class CpuBackend final : public Backend {
   CpuBackend(const CpuOptions& options, int threads, cpu::Isa isa)
       : workers_(threads),
         products_(cpu::open_product_library()),
-        machine_{&workers_, isa, products_.get()},
+        convolutions_(cpu::open_convolution_library()),
+        machine_{&workers_, isa, products_.get(), convolutions_.get()},
         allocated_(std::make_shared<Count>(0)) {
     target_.id.kind = DeviceId::Kind::cpu;
     target_.name = options.name;
@@ -184,6 +186,7 @@ class CpuBackend final : public Backend {
 
   cpu::Workers workers_;
   std::unique_ptr<cpu::ProductLibrary> products_;
+  std::unique_ptr<cpu::ConvolutionLibrary> convolutions_;
   Machine machine_;
   std::shared_ptr<Count> allocated_;
   Target target_;

@@ -39,29 +39,34 @@ void move(
   }
 }
 
+// In squares of this side, whose rows and columns both stay in the L1 cache.
+constexpr Index kSquare = 32;
+
 template <class T>
-void gather_patches(Call& call) {
-  const Shape& images = call.input(0).type.shape;
-  const Index patch = call.attributes().integer("patch");
-  const Index channels = images[1];
-  const Index height = images[2];
-  const Index width = images[3];
-  const Index across = width / patch;
-  const Index count = height / patch * across;
+void transpose_square(const T* x, T* y, const Shape& matrix, Index row, Index column) {
+  const Index rows = std::min(kSquare, matrix[0] - row);
+  const Index columns = std::min(kSquare, matrix[1] - column);
+  for (Index j = column; j < column + columns; ++j) {
+    for (Index i = row; i < row + rows; ++i) {
+      y[j * matrix[0] + i] = x[i * matrix[1] + j];
+    }
+  }
+}
+
+template <class T>
+void transpose(Call& call) {
+  const Shape& shape = call.input(0).type.shape;
+  const Shape matrix{shape.last(1), shape.last(0)};
+  const Index each = matrix.elements();
+  const Index strips = (matrix[0] + kSquare - 1) / kSquare;
+  const Index all = each == 0 ? 0 : shape.elements() / each * strips;
   const auto* const x = reinterpret_cast<const T*>(call.input(0).data);
   auto* const y = reinterpret_cast<T*>(call.output(0).data);
-  call.workers().parallel_for(images[0] * count, 1, [&](Index begin, Index end, int) {
-    for (Index token = begin; token < end; ++token) {
-      const Index image = token / count;
-      const Index row = token % count / across * patch;
-      const Index column = token % count % across * patch;
-      T* to = y + token * channels * patch * patch;
-      for (Index channel = 0; channel < channels; ++channel) {
-        for (Index line = 0; line < patch; ++line, to += patch) {
-          const Index from =
-              ((image * channels + channel) * height + row + line) * width + column;
-          std::copy_n(x + from, patch, to);
-        }
+  call.workers().parallel_for(all, 1, [&](Index begin, Index end, int) {
+    for (Index at = begin; at < end; ++at) {
+      const Index first = at / strips * each;
+      for (Index column = 0; column < matrix[1]; column += kSquare) {
+        transpose_square(x + first, y + first, matrix, at % strips * kSquare, column);
       }
     }
   });
@@ -163,19 +168,19 @@ void run_concatenate(Call& call) {
   });
 }
 
-void run_patches(Call& call) {
+void run_transpose(Call& call) {
   if (call.is_dry()) {
     return;
   }
   switch (bytes_of(call.input(0).type.dtype)) {
     case 8:
-      return gather_patches<std::uint64_t>(call);
+      return transpose<std::uint64_t>(call);
     case 4:
-      return gather_patches<std::uint32_t>(call);
+      return transpose<std::uint32_t>(call);
     case 2:
-      return gather_patches<std::uint16_t>(call);
+      return transpose<std::uint16_t>(call);
     default:
-      return gather_patches<std::uint8_t>(call);
+      return transpose<std::uint8_t>(call);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -221,6 +222,53 @@ struct Matmul {
   std::byte* workspace;
 };
 
+struct ConvolutionShape {
+  Index images, channels, height, width;
+  Index outputs, kernel_height, kernel_width;
+  Index stride, padding;  ///< of both sides alike, by zeros
+  Index out_height, out_width;
+  auto operator<=>(const ConvolutionShape&) const = default;
+};
+
+/// y = images * weights (+ bias), as PyTorch's conv2d.
+template <class E>
+struct Convolution {
+  ConvolutionShape shape;
+  const E* images;                ///< [images, channels, height, width]
+  const E* weights;               ///< [outputs, channels, kernel_height, kernel_width]
+  const Real<E>* bias = nullptr;  ///< [outputs]
+  Real<E>* y;                     ///< [images, outputs, out_height, out_width]
+  std::byte* workspace;
+};
+
+/// The gradient of the images.
+template <class E>
+struct ConvolutionInputGradient {
+  ConvolutionShape shape;
+  const E* dy;       ///< [images, outputs, out_height, out_width]
+  const E* weights;  ///< [outputs, channels, kernel_height, kernel_width]
+  Real<E>* dx;       ///< [images, channels, height, width]
+  std::byte* workspace;
+};
+
+/// The gradient of the weights.
+template <class E>
+struct ConvolutionWeightGradient {
+  ConvolutionShape shape;
+  const E* dy;        ///< [images, outputs, out_height, out_width]
+  const E* images;    ///< [images, channels, height, width]
+  Real<E>* dweights;  ///< [outputs, channels, kernel_height, kernel_width]
+  std::byte* workspace;
+};
+
+/// The gradient of the bias: sums over all images and positions.
+template <class E>
+struct ConvolutionBiasGradient {
+  Index images, outputs, positions;
+  const E* dy;     ///< [images, outputs, positions]
+  Real<E>* dbias;  ///< [outputs]
+};
+
 /// The kernels for elements stored as `E`, compiled for one ISA. All results are the same bits
 /// for every number of threads, and a row's (an image's) do not depend on the other rows, nor
 /// on where it lies; sums over rows are taken in an order that follows from their number alone.
@@ -256,6 +304,12 @@ struct Kernels {
 
   void (*matmul)(Workers&, const Matmul<E>&);
   std::size_t (*matmul_bytes)(int threads);
+
+  void (*convolution)(Workers&, const Convolution<E>&);
+  void (*convolution_input_gradient)(Workers&, const ConvolutionInputGradient<E>&);
+  void (*convolution_weight_gradient)(Workers&, const ConvolutionWeightGradient<E>&);
+  std::size_t (*convolution_bytes)(int threads);  ///< of each of the three
+  void (*convolution_bias_gradient)(Workers&, const ConvolutionBiasGradient<E>&);
 };
 
 /// The table for `isa`, which machine_has() must have told the machine has. `E` is float,

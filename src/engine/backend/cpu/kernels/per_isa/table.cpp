@@ -1,8 +1,8 @@
 #include "engine/backend/cpu/kernels/per_isa/attention_backward.h"
+#include "engine/backend/cpu/kernels/per_isa/convolution.h"
 #include "engine/backend/cpu/kernels/per_isa/gelu.h"
 #include "engine/backend/cpu/kernels/per_isa/layer_norm.h"
 #include "engine/backend/cpu/kernels/per_isa/losses.h"
-#include "engine/backend/cpu/kernels/per_isa/matmul.h"
 #include "engine/backend/cpu/kernels/per_isa/optimizers.h"
 
 namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE {
@@ -34,6 +34,11 @@ const Kernels<E>& table() {
       .copy_rows = copy_rows<E>,
       .matmul = matmul<E>,
       .matmul_bytes = matmul_bytes<T>,
+      .convolution = convolution<E>,
+      .convolution_input_gradient = convolution_input_gradient<E>,
+      .convolution_weight_gradient = convolution_weight_gradient<E>,
+      .convolution_bytes = convolution_bytes<T>,
+      .convolution_bias_gradient = convolution_bias_gradient<E>,
   };
   return kTable;
 }
