@@ -36,6 +36,9 @@ struct Precision {
 /// Every mode, in the order in which they are listed to users.
 std::span<const Precision> precisions();
 
+/// Their names as users are told them: "fp32, tf32, ...".
+std::string precision_names();
+
 /// The mode that a user calls `name`, or that `param=bf16,compute=bf16,output=f32` says in
 /// words: a parameter, compute and output dtype, the rest following from these. Errors: no such
 /// mode or dtype; the message lists what there is.
