@@ -14,7 +14,7 @@ extern const OpDef kMean, kSumTo;
 extern const OpDef kCast, kAdd, kScale, kGelu, kGeluGradient, kDropout, kDropPath;
 extern const OpDef kReshape, kExpand, kSlice, kSliceGradient, kConcatenate, kPatches, kTransfer;
 extern const OpDef kCheckGradients, kGradientFactor, kLearningRate, kAdamw, kSgd, kEma;
-extern const OpDef kAdvance, kUpdateScale;
+extern const OpDef kAdvance, kUpdateScale, kObserveAmax, kRescale;
 extern const OpDef kAddLayerNorm;
 
 }  // namespace halfwatt

@@ -53,6 +53,10 @@ std::vector<Precision> make_rows() {
   // Products of fp8 with fp32 sums; what lies between them as amp-bf16 has it.
   Precision fp8 = amp("fp8", DType::bf16);
   fp8.compute = DType::e4m3;
+  Precision fp8_delayed = fp8;
+  fp8_delayed.name = "fp8-delayed";
+  fp8_delayed.delayed = DelayedScaling{};
+
   Precision o2 = pure("O2", DType::f16);
   o2.masters = true;
 
@@ -71,6 +75,7 @@ std::vector<Precision> make_rows() {
           by_chance("fp16-sr", DType::f16),
           by_chance("bf16-sr", DType::bf16),
           fp8,
+          fp8_delayed,
           low("O0", DType::f32),
           amp("O1", DType::f16),
           o2,

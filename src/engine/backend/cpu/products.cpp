@@ -1,76 +1,25 @@
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
-#include <limits>
+#include <optional>
 
 #include "engine/backend/cpu/bindings.h"
 #include "engine/backend/cpu/product_library.h"
-#include "engine/tensor/convert.h"
+#include "engine/backend/cpu/rounded_operand.h"
+#include "engine/ops/matmul.h"
 
 namespace halfwatt::cpu {
 namespace {
 
-constexpr Index kGrain = 4096;
-
-// What makes the largest number of an operand the largest of the format (current scaling;
-// section 1.9 of the facts on mixed precision).
-float scale_to(DType format, const float* from, Index count) {
-  float largest = 0;
-  for (Index at = 0; at < count; ++at) {
-    largest = std::max(largest, std::abs(from[at]));
-  }
-  const float wanted = static_cast<float>(facts(format).max) / largest;
-  return largest > 0 && std::isfinite(largest)
-             ? std::min(wanted, std::numeric_limits<float>::max())
-             : 1;
-}
-
-// Through the codes of the format and back, a cache line of floats after the other.
-void round_part(const float* from, float* to, Index count, DType format, float scale) {
-  constexpr Index kPiece = 256;
-  std::array<std::byte, kPiece * sizeof(float)> codes;
-  std::array<float, kPiece> scaled;
-  for (Index begin = 0; begin < count; begin += kPiece) {
-    const Shape piece{std::min(kPiece, count - begin)};
-    for (Index at = 0; at < piece[0]; ++at) {
-      scaled[static_cast<std::size_t>(at)] = from[begin + at] * scale;
-    }
-    const TensorView plain{{DType::f32, piece}, reinterpret_cast<std::byte*>(scaled.data())};
-    const TensorView coded{{format, piece}, codes.data()};
-    convert(plain, coded);
-    convert(coded, plain);
-    for (Index at = 0; at < piece[0]; ++at) {
-      to[begin + at] = scaled[static_cast<std::size_t>(at)] / scale;
-    }
-  }
-}
-
-// As a product of that format takes its operand: each number rounded to it, and for an fp8
-// scaled before that.
-const float* rounded_operand(Call& call, const float* from, Index count, DType format) {
-  auto* const to =
-      reinterpret_cast<float*>(call.scratch(static_cast<std::size_t>(count) * sizeof(float)));
-  if (call.is_dry()) {
-    return to;
-  }
-  const float scale = format == DType::tf32 ? 1 : scale_to(format, from, count);
-  call.workers().parallel_for(count, kGrain, [&](Index begin, Index end, int) {
-    round_part(from + begin, to + begin, end - begin, format, scale);
-  });
-  return to;
-}
-
+// An operand as it is computed with: `math`, if the product says so, is what it is rounded to.
 template <class E>
 const E* operand(Call& call, std::size_t at, std::string_view math) {
-  const E* const as_is = call.as<E>(at);
   if constexpr (std::is_same_v<E, float>) {
     if (call.attributes().has(math)) {
-      return rounded_operand(call, as_is, call.input(at).type.shape.elements(),
-                             call.attributes().dtype(math));
+      const auto scales = matmul_inputs(call.node()).scales;
+      return rounded_operand(call, at, call.attributes().dtype(math),
+                             scales ? std::optional(*scales + at) : std::nullopt);
     }
   }
-  return as_is;
+  return call.as<E>(at);
 }
 
 // Through the library, into which tf32 and fp8 operands go as the floats they were rounded to.
@@ -98,7 +47,7 @@ ProductShape product_shape(const Call& call, DType dtype) {
   shape.m = shape.a_transposed ? a.last(0) : a.rows();
   shape.k = shape.a_transposed ? a.rows() : a.last(0);
   shape.n = shape.b_transposed ? b.rows() : b.last(0);
-  shape.has_bias = call.inputs() == 3;
+  shape.has_bias = matmul_inputs(call.node()).bias.has_value();
   shape.operands = shape.result = dtype;
   return shape;
 }
@@ -123,8 +72,8 @@ void matmul(Call& call) {
   product.a_stride = a.last(0);
   product.b = operand<E>(call, 1, "math_b");
   product.b_stride = b.last(0);
-  if (call.inputs() == 3) {
-    product.bias = call.as<Real<E>>(2);
+  if (const auto bias = matmul_inputs(call.node()).bias) {
+    product.bias = call.as<Real<E>>(*bias);
   }
   product.c = call.to<Real<E>>(0);
   product.c_stride = product.n;
