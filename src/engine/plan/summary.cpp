@@ -72,7 +72,22 @@ class Summary {
           {target.name, target.source, target.memory,
            footprint(*step_, static_cast<int>(device)),
            known_ ? std::optional(prediction->busy[device]) : std::nullopt});
+      summary_.devices.back().emulated = emulates(static_cast<int>(device));
     }
+  }
+
+  std::optional<bool> emulates(int device) const {
+    const auto& support = targets_[static_cast<std::size_t>(device)].support;
+    if (!support) {
+      return std::nullopt;
+    }
+    const auto any = [&](const Plan& plan) {
+      const auto& steps = plan.devices[static_cast<std::size_t>(device)].steps;
+      return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+        return support(plan.graph, step.node).kind == Support::Kind::emulated;
+      });
+    };
+    return any(step_->plan) || (step_->update && any(*step_->update));
   }
 
   LayerSummary& layer(const std::string& name) {
