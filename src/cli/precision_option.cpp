@@ -8,9 +8,9 @@ namespace halfwatt {
 
 Option precision_option() {
   // Options are views of text that stays.
-  static const std::string kHelp =
+  static const std::string help =
       precision_names() + "; fp32 is the default, docs/commands.md says what each is";
-  return {"--precision", "MODE", kHelp};
+  return {"--precision", "MODE", help};
 }
 
 }  // namespace halfwatt

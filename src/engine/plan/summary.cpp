@@ -71,8 +71,8 @@ class Summary {
       summary_.devices.push_back(
           {target.name, target.source, target.memory,
            footprint(*step_, static_cast<int>(device)),
-           known_ ? std::optional(prediction->busy[device]) : std::nullopt});
-      summary_.devices.back().emulated = emulates(static_cast<int>(device));
+           known_ ? std::optional(prediction->busy[device]) : std::nullopt,
+           emulates(static_cast<int>(device))});
     }
   }
 
