@@ -137,8 +137,8 @@ Result<Precision> triple(std::string_view text) {
 }  // namespace
 
 std::span<const Precision> precisions() {
-  static const std::vector<Precision> kRows = make_rows();
-  return kRows;
+  static const std::vector<Precision> rows = make_rows();
+  return rows;
 }
 
 std::string precision_names() {
