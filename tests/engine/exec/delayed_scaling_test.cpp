@@ -233,6 +233,29 @@ TEST(DelayedScaling, is_the_same_of_one_batch_and_of_its_micro_batches) {
   }
 }
 
+TEST(DelayedScaling, of_what_stays_the_same_is_current_scaling_to_the_bit) {
+  MicroTraining steady = delayed(4, 1);
+  steady.optimizer.rate = 0;
+  steady.change = [](Precision& row) {
+    row.delayed->algorithm = DelayedScaling::Algorithm::most_recent;
+  };
+  MicroRun recent(steady);
+  steady.mode = "fp8";
+  steady.change = [](Precision&) {};
+  MicroRun current(steady);
+  const std::vector<double> wanted = current.step(1);
+  // A layer's scale settles once those before it have, forward and then backward.
+  for (int step = 0; step < 20; ++step) {
+    recent.step(1);
+  }
+  EXPECT_EQ(recent.step(1), wanted);
+  for (const StateSpec& state : vit_parameters(MicroTraining::micro())) {
+    const std::string gradient = "gradient:" + state.name;
+    EXPECT_TRUE(same_bits(recent.run().result(gradient), current.run().result(gradient)))
+        << state.name;
+  }
+}
+
 TEST(DelayedScaling, goes_on_from_saved_states_as_if_nothing_had_been) {
   MicroRun straight(delayed(4, 2));
   straight.step(1);

@@ -175,7 +175,7 @@ TEST(LossScale, latches_an_overflow_before_gradients_are_clipped) {
 MicroTraining with_everything(std::string_view mode, int micro_batches) {
   MicroTraining training;
   training.mode = mode;
-  training.scales_loss = true;
+  training.change = [](Precision& row) { row.scale = Precision::Scale::dynamic; };
   training.micro_batches = micro_batches;
   training.optimizer.average = 0.9;
   training.optimizer.max_norm = 1;

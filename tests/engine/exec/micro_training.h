@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace halfwatt {
 struct MicroTraining {
   VitConfig model = micro();
   std::string mode = "fp32";
-  bool scales_loss = false;  ///< also where the mode needs no scale
+  std::function<void(Precision&)> change = [](Precision&) {};  ///< of the mode's row
   std::int64_t batch = 4;
   int micro_batches = 1;
   Optimizer optimizer;
@@ -32,7 +33,7 @@ struct MicroTraining {
   /// The graphs of a step: of one micro-batch, and the update where there are several.
   std::vector<Graph> graphs() const {
     Precision precision = *precision_named(mode);
-    precision.scale = scales_loss ? Precision::Scale::dynamic : precision.scale;
+    change(precision);
     const Graph forward = *with_precision(vit(model, batch, ModelMode::train), precision, {});
     const Graph both = with_gradients(forward, precision, micro_batches);
     if (micro_batches == 1) {
