@@ -372,7 +372,8 @@ Command bench_command() {
   command.options = {
       {"--model", "NAME", "timm's name of a ViT; default vit_tiny_patch16_224"},
       {"--mode", "MODE", "train (the default) or infer"},
-      {"--precision", "LIST", "modes, as in fp32,amp-bf16; default fp32"},
+      {"--precision", "LIST",
+       "modes, as in fp32,amp-bf16; default fp32; `halfwatt plan --help` lists them"},
       {"--batch", "LIST", "images at once, as in 16,32; default 16"},
       {"--classes", "N", "of the model's head; default 1000"},
       {"--allow-dead", "", "train in modes whose numbers are certain to die, too"},

@@ -12,6 +12,7 @@
 #include "base/remark.h"
 #include "base/rng.h"
 #include "cli/output.h"
+#include "cli/precision_option.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
@@ -413,7 +414,8 @@ Command infer_command() {
       "before any training, which is said. Images are the tensor `images` of a safetensors "
       "file (or its only one), f32 [N, channels, side, side], or random numbers.\n\nAlways a "
       "whole batch is computed, so an image has the same logits to the bit beside any others; "
-      "not so in fp8, whose scale is one for the batch. A precision that this device does not "
+      "not so in fp8, whose scale is one for the batch. fp8-delayed needs the scales that a "
+      "training found: a file without them is refused. A precision that this device does not "
       "have is emulated, and labelled so. An image whose logits are not finite is dead: exit "
       "status 4.";
   command.options = {
@@ -424,9 +426,7 @@ Command infer_command() {
       {"--input", "WHAT", "a safetensors file of images, or synthetic:N"},
       {"--classes", "N", "that the head tells apart; 1000, and 1 is one logit"},
       {"--pool", "WHAT", "what the head sees: token (the default), or mean"},
-      {"--precision", "MODE",
-       "fp32 (the default), tf32, amp-fp16, amp-bf16, fp16, bf16, fp8, fp64, O0 to O3, or "
-       "param=DTYPE,compute=DTYPE,output=DTYPE"},
+      precision_option(),
       {"--override", "PATTERN=MODE", "another precision for some layers, as 'head.*=fp32'",
        true},
       {"--batch", "N", "images at once; 8"},

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <set>
 
+#include "cli/precision_option.h"
 #include "engine/plan/known_targets.h"
 
 namespace halfwatt {
@@ -208,9 +209,7 @@ std::vector<Option> plan_options() {
       {"--mode", "MODE", "train (the default) or infer"},
       {"--batch", "N", "images at a time (the default is 1), or auto: the most that fit"},
       {"--effective-batch", "N", "images of a step, accumulated over micro-batches"},
-      {"--precision", "MODE",
-       "fp32 (the default), tf32, amp-fp16, amp-bf16, fp16, bf16, fp8, fp64, O0 to O3, or "
-       "param=DTYPE,compute=DTYPE,output=DTYPE"},
+      precision_option(),
       {"--override", "PATTERN=MODE", "another precision for some layers: 'head.*=fp32'", true},
       {"--target", "LIST",
        "devices to plan for: h200, a100, rtx3090, rtx4090, t4, cpu, or FILE.json; "

@@ -24,12 +24,18 @@ Graph product(const ProductShape& shape, const Precision& precision) {
   build.set_name("product");
   const Value a = build.input("a", {dtype, Shape{shape.m, shape.k}});
   const Value b = build.input("b", {dtype, Shape{shape.n, shape.k}});
+  std::vector<Value> inputs = {a, b};
   Attributes attributes{{"transpose_b", true}};  // as weights lie
   if (!is_stored) {
     attributes.set("math_a", precision.compute);
     attributes.set("math_b", precision.compute);
   }
-  graph.set_result("product", build.add(Op::matmul, {a, b}, std::move(attributes)));
+  if (precision.delayed) {
+    const Value scale = build.constant(1, {DType::f32, Shape()});
+    inputs.insert(inputs.end(), 2, scale);
+    attributes.set("scaling", build.name());
+  }
+  graph.set_result("product", build.add(Op::matmul, std::move(inputs), std::move(attributes)));
   return graph;
 }
 

@@ -23,7 +23,7 @@ TEST(Bench, tells_a_script_of_every_row_what_was_measured_and_what_was_planned) 
   const Folder folder;
   const Outcome outcome =
       run_bench(kMicro +
-                    "--mode infer --precision fp32,amp-fp16 --batch 4,8 --threads 1 "
+                    "--mode infer --precision fp32,fp8-delayed --batch 4,8 --threads 1 "
                     "--format json",
                 folder);
   EXPECT_TRUE(outcome.status == 0 || outcome.status == 4) << outcome.err;
@@ -38,7 +38,7 @@ TEST(Bench, tells_a_script_of_every_row_what_was_measured_and_what_was_planned) 
     EXPECT_GT(row["predicted_ms"], 0);
     EXPECT_GT(row["plan_mib"], 0);
     EXPECT_EQ(row["numerical_state"], "live");
-    EXPECT_EQ(row["emulated"], row["precision"] == "amp-fp16");
+    EXPECT_EQ(row["emulated"], row["precision"] == "fp8-delayed");
     EXPECT_NE(row["watts"], 0) << "unknown is null";
   }
   EXPECT_EQ(json["rows"][1]["gigaflops_per_step"].get<double>(),

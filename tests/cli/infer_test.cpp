@@ -110,7 +110,7 @@ TEST(Infer, without_weights_says_so_and_follows_from_the_seed) {
 
 TEST(Infer, labels_what_this_device_emulates) {
   const std::string words = kMicro + "--input synthetic:1 ";
-  for (const char* mode : {"fp16", "amp-fp16", "tf32", "fp8"}) {
+  for (const char* mode : {"fp16", "amp-fp16", "fp16-sr", "tf32", "fp8", "fp8-delayed"}) {
     const Outcome outcome = run_program(words + "--precision " + mode);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("emulated: "), std::string::npos) << mode << outcome.out;

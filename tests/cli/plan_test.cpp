@@ -104,6 +104,15 @@ TEST(PlanCommand, prints_the_graph_after_a_pass_and_skips_one) {
   EXPECT_LT(flops("--skip-pass recompute"), flops(""));
 }
 
+TEST(PlanCommand, plans_every_mode_that_its_help_lists) {
+  const std::string help = run_program("plan --help").out;
+  for (const char* mode : {"fp32", "tf32", "amp-fp16", "amp-bf16", "fp16", "bf16", "fp16-sr",
+                           "bf16-sr", "fp8", "fp8-delayed", "O0", "O1", "O2", "O3", "fp64"}) {
+    EXPECT_NE(help.find(mode), std::string::npos) << mode;
+    EXPECT_EQ(planned(kMicro + "--precision " + mode)["precision"], mode);
+  }
+}
+
 struct BadPlan {
   std::string words;
   std::string says;

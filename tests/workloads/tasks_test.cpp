@@ -73,7 +73,8 @@ TEST(InferTask, is_live_in_every_mode) {
 TEST(PlanRun, has_weights_in_every_mode_also_where_a_plan_reads_only_their_copies) {
   const auto backend = *open_cpu();
   std::optional<float> exact;
-  for (const char* mode : {"fp64", "fp32", "amp-bf16", "amp-fp16", "O2", "bf16", "fp8"}) {
+  for (const char* mode :
+       {"fp64", "fp32", "amp-bf16", "amp-fp16", "O2", "bf16", "fp8", "fp8-delayed"}) {
     const auto graph =
         with_precision(vit(micro().model, 2, ModelMode::infer), *precision_named(mode), {});
     const auto run = PlanRun::open(*lower(*graph, {&backend->target(), 1}), *backend, 1);
@@ -104,7 +105,7 @@ TEST(EngineTask, knows_which_modes_are_emulated_here) {
   for (const char* name : {"fp32", "amp-bf16", "bf16", "fp64"}) {
     EXPECT_FALSE(task->predict(setting(name, 2))->emulated) << name;
   }
-  for (const char* name : {"tf32", "amp-fp16", "fp16", "fp8"}) {
+  for (const char* name : {"tf32", "amp-fp16", "fp16", "fp16-sr", "fp8", "fp8-delayed"}) {
     EXPECT_TRUE(task->predict(setting(name, 2))->emulated) << name;
   }
 }

@@ -44,7 +44,7 @@ enum class StateRole : std::uint8_t {
   accumulator,  ///< of gradients over micro-batches
   scaler,
   counter,
-  amax,
+  amax,  ///< of an operand of fp8: the history of its largest magnitude, and its scale
   statistics,
   average,  ///< EMA of a parameter
 };
@@ -54,7 +54,7 @@ struct StateSpec {
   std::string name;  ///< of a parameter timm's key: "blocks.0.attn.qkv.weight"
   StateRole role = StateRole::parameter;
   TensorType type;
-  std::string of;      ///< of a copy, moment, accumulator or average: its parameter's name
+  std::string of;  ///< of a copy, moment, accumulator, amax or average: its parameter's name
   double initial = 0;  ///< in every element of a new one, unless it is a parameter
 };
 

@@ -59,6 +59,8 @@ enum class Op : std::uint8_t {
   ema,
   advance,
   update_scale,
+  observe_amax,
+  rescale,
 
   // What fuse makes of others.
   add_layer_norm,

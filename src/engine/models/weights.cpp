@@ -11,6 +11,7 @@
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
 #include "engine/models/initial.h"
+#include "engine/ops/delayed_scaling.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt {
@@ -30,6 +31,21 @@ Held held_in(const States& states) {
     }
   }
   return held;
+}
+
+// Scales and histories of fp8 operands, each under the name of its state.
+std::vector<std::string> fp8_states(const States& states) {
+  std::vector<std::string> names;
+  for (const std::string& name : states.names()) {
+    if (states.spec(name).role == StateRole::amax) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+bool is_fp8_state(std::string_view name) {
+  return name.ends_with(kFp8Scale) || name.ends_with(kFp8History);
 }
 
 const Shape* shape_of(std::string_view parameter, const Held& held, const States& states) {
@@ -91,6 +107,32 @@ std::string remedy(const SafetensorsFile& file, const Held& held, const States& 
   return text;
 }
 
+// A training finds its scales; without the histories nobody does, and they have to be there.
+Result<void> check_scales(const SafetensorsFile& file,
+                          const std::string& path,
+                          const States& states) {
+  Wrong missing("fp8 scales are missing");
+  for (const std::string& name : fp8_states(states)) {
+    const StoredTensor* stored = file.find(name);
+    const bool is_scale = name.ends_with(kFp8Scale);
+    if (stored == nullptr && is_scale && !states.has(fp8_history_of(name))) {
+      missing.add(name);
+    }
+    const TensorType& needed = states.spec(name).type;
+    if (stored != nullptr && !(stored->type == needed)) {
+      return bad_input(
+          fmt::format("{}: {} {}, needs {}", path, name, text(stored->type), text(needed)));
+    }
+  }
+  if (missing.text().empty()) {
+    return {};
+  }
+  return bad_input(
+      fmt::format("{}{}: they are in files that were saved from a training in "
+                  "fp8-delayed; --precision fp8 needs none",
+                  path, missing.text()));
+}
+
 Result<void> check(const SafetensorsFile& file,
                    const std::string& path,
                    const Held& held,
@@ -106,6 +148,9 @@ Result<void> check(const SafetensorsFile& file,
   }
   for (const StoredTensor& each : file.header().tensors) {
     const Shape* needed = shape_of(each.name, held, states);
+    if (needed == nullptr && is_fp8_state(each.name)) {
+      continue;  // of a training in fp8-delayed: the weights are as good without them
+    }
     if (needed == nullptr) {
       extra.add(quoted_name(each.name));
     } else if (!(each.type.shape == *needed)) {
@@ -117,7 +162,7 @@ Result<void> check(const SafetensorsFile& file,
   }
   const std::string wrong = missing.text() + extra.text() + shaped.text() + typed.text();
   if (wrong.empty()) {
-    return {};
+    return check_scales(file, path, states);
   }
   return bad_input(fmt::format("{}: not the weights of this model{}{}", path, wrong,
                                remedy(file, held, states)));
@@ -154,6 +199,30 @@ void count(const std::string& name,
   ++report.tensors;
 }
 
+// Those that are in the file.
+Result<void> load_fp8_states(const SafetensorsFile& file,
+                             const std::string& path,
+                             States& states) {
+  for (const std::string& name : fp8_states(states)) {
+    const StoredTensor* stored = file.find(name);
+    if (stored == nullptr) {
+      continue;
+    }
+    const auto tensor = file.read(*stored);
+    if (!tensor) {
+      return tensor.error();
+    }
+    const float first = tensor->as<float>()[0];
+    if (name.ends_with(kFp8Scale) && !(first > 0 && std::isfinite(first))) {
+      return bad_input(fmt::format("{}: {} is {}, needs a positive number", path, name, first));
+    }
+    if (const auto loaded = states.load(name, tensor->view()); !loaded) {
+      return loaded.error();
+    }
+  }
+  return {};
+}
+
 std::vector<DType> dtypes(const std::vector<std::string>& held, const States& states) {
   std::vector<DType> all;
   for (const std::string& name : held) {
@@ -172,6 +241,9 @@ Result<WeightsReport> load_weights(const std::filesystem::path& path, States& st
   const Held held = held_in(states);
   if (const auto right = check(*file, shown(path), held, states); !right) {
     return right.error();
+  }
+  if (const auto loaded = load_fp8_states(*file, shown(path), states); !loaded) {
+    return loaded.error();
   }
   WeightsReport report;
   for (const auto& [name, where] : held) {
@@ -193,6 +265,11 @@ Result<void> save_weights(const std::filesystem::path& path, const States& state
   std::vector<NamedTensor> named;
   for (const auto& [name, where] : held) {
     HALFWATT_CHECK(where.front() == name, "weights are saved where the parameters are held");
+    tensors.push_back(states.save(name));
+    named.push_back({name, tensors.back().view()});
+  }
+  const std::vector<std::string> fp8 = fp8_states(states);  // names are views
+  for (const std::string& name : fp8) {
     tensors.push_back(states.save(name));
     named.push_back({name, tensors.back().view()});
   }

@@ -21,15 +21,17 @@ struct WeightsReport {
 
 /// Fills the parameters of `states`, and the copies of them, from a safetensors file under
 /// timm's names, converted to their dtypes; states may hold copies alone, as inference does.
-/// Errors (bad_input): a malformed file; one with other tensors than these parameters: one line
-/// with those that are missing, extra, of another shape or no floats, and the flag that mends
-/// it where one does. Nothing is loaded then; a file that becomes unreadable half way leaves
-/// its first tensors loaded.
+/// Scales and histories of fp8 operands are taken from the file where they are there; an
+/// inference in fp8-delayed needs the scales. Errors (bad_input): a malformed file; one with
+/// other tensors than these parameters: one line with those that are missing, extra, of another
+/// shape or no floats, and the flag that mends it where one does. Nothing is loaded then; a
+/// file that becomes unreadable half way leaves its first tensors loaded.
 Result<WeightsReport> load_weights(const std::filesystem::path& path, States& states);
 
 /// Writes the parameters of `states` as timm names and shapes them, in their dtypes; one that
-/// several layers use is there once. The states must hold them, not copies alone. Errors: as
-/// write_safetensors().
+/// several layers use is there once; and the scales and histories of fp8 operands, if it has
+/// any, under the names of these states. The states must hold them, not copies alone. Errors:
+/// as write_safetensors().
 Result<void> save_weights(const std::filesystem::path& path, const States& states);
 
 /// Sets the parameters of `states`, and the copies of them, as initial_value() says.

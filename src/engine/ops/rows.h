@@ -17,7 +17,7 @@ extern const OpDef kCast, kAdd, kScale, kGelu, kGeluGradient, kDropout, kDropPat
 extern const OpDef kReshape, kExpand, kSlice, kSliceGradient, kConcatenate, kTranspose,
     kTransfer;
 extern const OpDef kCheckGradients, kGradientFactor, kLearningRate, kAdamw, kSgd, kEma;
-extern const OpDef kAdvance, kUpdateScale;
+extern const OpDef kAdvance, kUpdateScale, kObserveAmax, kRescale;
 extern const OpDef kAddLayerNorm;
 
 }  // namespace halfwatt

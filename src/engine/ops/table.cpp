@@ -49,6 +49,8 @@ constexpr std::array<const OpDef*, kOps> kTable = {
     &kEma,
     &kAdvance,
     &kUpdateScale,
+    &kObserveAmax,
+    &kRescale,
     &kAddLayerNorm,
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/ops/delayed_scaling.h"
 #include "engine/passes/rewrite.h"
 
 namespace halfwatt {
@@ -131,9 +132,53 @@ class Caster {
       attributes.set("math_a", row.compute);
       attributes.set("math_b", row.compute);
     }
+    if (rounds && narrow && row.delayed) {
+      scale_by_history(*row.delayed, node.name, inputs, attributes);
+    }
     Builder& build = rewrite_.build();
     const Value product = build.add(node.op, inputs, std::move(attributes));
     rewrite_.map(id, is_product ? build.cast(product, row.output) : product);
+  }
+
+  // The forward reads the scales of its operands; that of the gradient is for autodiff, and the
+  // histories are for the update.
+  void scale_by_history(const DelayedScaling& how,
+                        const std::string& layer,
+                        std::vector<Value>& inputs,
+                        Attributes& attributes) {
+    Builder& build = rewrite_.build();
+    const std::string parameter = parameter_of(inputs[1]);
+    for (const auto operand : {Fp8Operand::input, Fp8Operand::weight, Fp8Operand::gradient}) {
+      const StateSpec scale{
+          fp8_scale_name(layer, operand), StateRole::amax, {DType::f32, Shape()}, parameter, 1};
+      build.graph().declare(scale);
+      build.graph().declare({fp8_history_name(layer, operand),
+                             StateRole::amax,
+                             {DType::f32, Shape{how.history}},
+                             parameter,
+                             0});
+      if (operand != Fp8Operand::gradient) {
+        inputs.push_back(build.read(scale));
+      }
+    }
+    const bool is_max = how.algorithm == DelayedScaling::Algorithm::max;
+    attributes.set("scaling", layer);
+    attributes.set("margin", how.margin);
+    attributes.set("algorithm", std::string(is_max ? "max" : "most_recent"));
+  }
+
+  // Empty where the value is none.
+  std::string parameter_of(Value value) const {
+    const Graph& graph = rewrite_.graph();
+    while (graph.node(value.node).op == Op::reshape) {
+      value = graph.node(value.node).inputs[0];
+    }
+    const Node& node = graph.node(value.node);
+    if (node.op != Op::read) {
+      return {};
+    }
+    const StateSpec& state = *graph.state(node.attributes.word("state"));
+    return state.of.empty() ? state.name : state.of;
   }
 
   void reduce(int id, const Precision& row) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,16 @@
 #include "engine/graph/graph.h"
 
 namespace halfwatt {
+
+/// How operands of fp8 are scaled by what they were in the steps before, so that nobody has to
+/// look at all of one before it is rounded: as Transformer Engine's recipe of that name.
+struct DelayedScaling {
+  enum class Algorithm { max, most_recent };
+  std::int64_t history = 1024;           ///< steps, the one at hand among them
+  Algorithm algorithm = Algorithm::max;  ///< what the scale follows from: the history's largest
+                                         ///< magnitude, or the last one
+  std::int64_t margin = 0;               ///< powers of 2 that stay free above it
+};
 
 /// Which dtype is used for what: a precision mode is a row of this and no code.
 struct Precision {
@@ -30,11 +41,15 @@ struct Precision {
   DType arithmetic = DType::f32;   ///< of the optimizer
   bool masters = false;  ///< parameters are f32 for the optimizer, and copied for the model
   Scale scale = Scale::none;
-  bool stochastic = false;  ///< rounding of updated parameters
+  bool stochastic = false;                ///< rounding of updated parameters
+  std::optional<DelayedScaling> delayed;  ///< of fp8; nullopt: by the operand itself
 };
 
 /// Every mode, in the order in which they are listed to users.
 std::span<const Precision> precisions();
+
+/// Their names as users are told them: "fp32, tf32, ...".
+std::string precision_names();
 
 /// The mode that a user calls `name`, or that `param=bf16,compute=bf16,output=f32` says in
 /// words: a parameter, compute and output dtype, the rest following from these. Errors: no such

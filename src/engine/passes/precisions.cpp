@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <vector>
 
 #include "engine/passes/precision.h"
 
@@ -32,7 +33,15 @@ Precision pure(std::string name, DType dtype) {
   return row;
 }
 
-std::array<Precision, 12> make_rows() {
+// Parameters are rounded up or down by chance, in proportion: on average they move by what the
+// optimizer says, where rounding to nearest may leave them where they are.
+Precision by_chance(std::string name, DType dtype) {
+  Precision row = pure(std::move(name), dtype);
+  row.stochastic = true;
+  return row;
+}
+
+std::vector<Precision> make_rows() {
   Precision f64 = low("fp64", DType::f64);  // the reference
   f64.parameter = f64.loss = f64.gradient = f64.accumulated = DType::f64;
   f64.moment = f64.arithmetic = DType::f64;
@@ -44,6 +53,9 @@ std::array<Precision, 12> make_rows() {
   // Products of fp8 with fp32 sums; what lies between them as amp-bf16 has it.
   Precision fp8 = amp("fp8", DType::bf16);
   fp8.compute = DType::e4m3;
+  Precision fp8_delayed = fp8;
+  fp8_delayed.name = "fp8-delayed";
+  fp8_delayed.delayed = DelayedScaling{};
 
   Precision o2 = pure("O2", DType::f16);
   o2.masters = true;
@@ -60,7 +72,10 @@ std::array<Precision, 12> make_rows() {
           amp("amp-bf16", DType::bf16),
           pure("fp16", DType::f16),
           pure("bf16", DType::bf16),
+          by_chance("fp16-sr", DType::f16),
+          by_chance("bf16-sr", DType::bf16),
           fp8,
+          fp8_delayed,
           low("O0", DType::f32),
           amp("O1", DType::f16),
           o2,
@@ -69,12 +84,7 @@ std::array<Precision, 12> make_rows() {
 }
 
 Error unknown(std::string_view name) {
-  std::string names;
-  for (const Precision& row : precisions()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
-  }
-  return bad_input(fmt::format(
-      "no precision {}; there are {}, or param=DTYPE,compute=DTYPE,output=DTYPE", name, names));
+  return bad_input(fmt::format("no precision {}; there are {}", name, precision_names()));
 }
 
 // "fp16" and "f16" are both what people write.
@@ -127,8 +137,16 @@ Result<Precision> triple(std::string_view text) {
 }  // namespace
 
 std::span<const Precision> precisions() {
-  static const std::array<Precision, 12> kRows = make_rows();
-  return kRows;
+  static const std::vector<Precision> rows = make_rows();
+  return rows;
+}
+
+std::string precision_names() {
+  std::string names;
+  for (const Precision& row : precisions()) {
+    names += row.name + ", ";
+  }
+  return names + "or param=DTYPE,compute=DTYPE,output=DTYPE";
 }
 
 Result<Precision> precision_named(std::string_view name) {

@@ -15,6 +15,7 @@ class Rewrite {
 
   Builder& build() { return build_; }
   Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
   /// Where `old` is now; it must have been mapped.
   Value now(Value old) const;
   std::vector<Value> now(const std::vector<Value>& old) const;

@@ -4,7 +4,9 @@
 
 #include "base/check.h"
 #include "engine/ops/builder.h"
+#include "engine/ops/delayed_scaling.h"
 #include "engine/passes/autodiff.h"
+#include "engine/passes/delayed_scaling.h"
 #include "engine/passes/rewrite.h"
 
 namespace halfwatt {
@@ -58,11 +60,15 @@ class Updater {
     build_.set_phase(Phase::update);
   }
 
-  void run(const std::vector<Gradient>& gradients) {
+  /// `operands` may have no amax: it is in their histories then.
+  void run(const std::vector<Gradient>& gradients, const std::vector<ScaledOperand>& operands) {
     prepare(gradients);
     for (const Gradient& gradient : gradients) {
       build_.set_name(gradient.parameter);
       update(*graph_->state(gradient.parameter), gradient.value);
+    }
+    for (const ScaledOperand& operand : operands) {
+      update_scale_of(operand);
     }
     finish();
   }
@@ -186,6 +192,13 @@ class Updater {
                  build_.add(Op::ema, {before, after, skip_}, {{"decay", optimizer_->average}}));
   }
 
+  void update_scale_of(const ScaledOperand& operand) {
+    const StateSpec history = *graph_->state(fp8_history_of(operand.scale));
+    rescale(build_, operand,
+            operand.amax.empty() ? build_.read(history) : observed_history(build_, operand),
+            skip_);
+  }
+
   void finish() {
     build_.set_name("update");
     build_.write(std::string(kApplied), build_.add(Op::advance, {applied_, skip_}));
@@ -241,7 +254,7 @@ std::vector<std::string> gradient_names(const Graph& graph) {
 
 Graph with_update(const Graph& graph, const Precision& precision, const Optimizer& optimizer) {
   Graph whole = graph;
-  Updater(whole, precision, optimizer).run(gradients_of(graph));
+  Updater(whole, precision, optimizer).run(gradients_of(graph), scaled_operands(graph));
   return whole;
 }
 
@@ -274,6 +287,9 @@ Graph with_accumulation(const Graph& graph, const Precision& precision) {
     const Value gradient = build.cast(each.value, state.type.dtype);
     build.write(state.name, build.add(Op::add, {before, gradient}));
   }
+  for (const ScaledOperand& operand : scaled_operands(graph)) {
+    build.write(fp8_history_of(operand.scale), observed_history(build, operand));
+  }
   return micro;
 }
 
@@ -289,7 +305,11 @@ Graph update_of(const Graph& micro, const Precision& precision, const Optimizer&
     build.set_name(parameter);
     gradients.push_back({parameter, build.read(accumulator(micro, parameter, precision))});
   }
-  Updater(graph, precision, optimizer).run(gradients);
+  std::vector<ScaledOperand> operands = scaled_operands(micro);
+  for (ScaledOperand& operand : operands) {
+    operand.amax.clear();  // values of the other graph, which put them into the histories
+  }
+  Updater(graph, precision, optimizer).run(gradients, operands);
   for (const Gradient& each : gradients) {
     build.set_name(each.parameter);
     const TensorType type = graph.type(each.value);

@@ -47,10 +47,12 @@ inline constexpr std::string_view kRandom = "random";
 /// optimizer, copies, average, loss scale, all written to their states. A skipped step changes
 /// the loss scale and nothing else. Results: `skipped` (bool), `gradient_norm`, `first_bad`
 /// (i64: which gradient, -1), `rate`, and `tally:NAME` for each parameter (i64 2: elements not
-/// finite, elements unchanged).
+/// finite, elements unchanged), and `amax:OPERAND` of each operand that is scaled by its
+/// history (f32: its largest magnitude in this step).
 Graph with_update(const Graph& graph, const Precision& precision, const Optimizer& optimizer);
 
-/// A graph with gradients, which are added to accumulators instead: what one micro-batch does.
+/// A graph with gradients, which are added to accumulators instead, as are the largest
+/// magnitudes to histories: what one micro-batch does.
 Graph with_accumulation(const Graph& graph, const Precision& precision);
 
 /// The update alone, from the accumulators of the parameters in `micro`, a graph

@@ -71,8 +71,23 @@ class Summary {
       summary_.devices.push_back(
           {target.name, target.source, target.memory,
            footprint(*step_, static_cast<int>(device)),
-           known_ ? std::optional(prediction->busy[device]) : std::nullopt});
+           known_ ? std::optional(prediction->busy[device]) : std::nullopt,
+           emulates(static_cast<int>(device))});
     }
+  }
+
+  std::optional<bool> emulates(int device) const {
+    const auto& support = targets_[static_cast<std::size_t>(device)].support;
+    if (!support) {
+      return std::nullopt;
+    }
+    const auto any = [&](const Plan& plan) {
+      const auto& steps = plan.devices[static_cast<std::size_t>(device)].steps;
+      return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+        return support(plan.graph, step.node).kind == Support::Kind::emulated;
+      });
+    };
+    return any(step_->plan) || (step_->update && any(*step_->update));
   }
 
   LayerSummary& layer(const std::string& name) {

@@ -38,6 +38,9 @@ struct DeviceSummary {
   std::optional<Bytes> memory;  ///< nullopt: unknown
   Footprint footprint;
   std::optional<Seconds> busy;
+  /// Whether it computes some format that it does not have: right, but no measure of its speed.
+  /// nullopt: it does not say.
+  std::optional<bool> emulated;
 };
 
 /// What is known of a step before it runs.

@@ -140,6 +140,12 @@ Document plan_document(const PlanTitle& title, const PlanSummary& summary) {
     document.blocks.push_back(Note{remark, true});
   }
   for (const DeviceSummary& device : summary.devices) {
+    if (device.emulated.value_or(false)) {
+      document.blocks.push_back(Note{
+          fmt::format("emulated: {} has not every format of {}, and rounds in fp32 to what "
+                      "it has not; no measure of such a device's speed",
+                      device.name, title.precision)});
+    }
     document.blocks.push_back(Note{fmt::format("rates of {}: {}", device.name, device.source)});
   }
   return document;

@@ -26,7 +26,8 @@ Json of_device(const DeviceSummary& device) {
           {"arena_bytes", bytes.arena},
           {"input_bytes", bytes.inputs},
           {"largest_workspace_bytes", bytes.largest_workspace},
-          {"busy_ms", milliseconds(device.busy)}};
+          {"busy_ms", milliseconds(device.busy)},
+          {"emulated", device.emulated ? Json(*device.emulated) : Json()}};
 }
 
 Json of_layer(const LayerSummary& layer) {

@@ -1,9 +1,14 @@
 #include "engine/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "engine/models/initial.h"
+#include "engine/ops/delayed_scaling.h"
+#include "engine/passes/delayed_scaling.h"
 #include "engine/passes/pipeline.h"
 #include "engine/tensor/convert.h"
 
@@ -181,7 +186,28 @@ StepReport Trainer::report(double loss) {
   report.skipped = numbers.skipped;
   report.state = watch_.see(numbers);
   report.reason = watch_.reason();
+  if (!report.skipped) {
+    report.warnings = amax_warnings(plan);
+  }
   return report;
+}
+
+// An infinite amax would say of a scale that everything is to be 0.
+std::vector<std::string> Trainer::amax_warnings(int plan) const {
+  std::vector<std::string> warnings;
+  for (const PlanResult& result : session_->plan(plan).results) {
+    if (result.name.rfind(kAmax, 0) != 0) {
+      continue;
+    }
+    if (const double amax = number(plan, result.name); !std::isfinite(amax)) {
+      const std::string operand = result.name.substr(kAmax.size());
+      const std::string history = operand + std::string(kFp8History);
+      warnings.push_back(fmt::format(
+          "the largest magnitude of {} is {}: its fp8 scale stays as it is for up to {} steps",
+          operand, amax, states_.spec(history).type.shape[0]));
+    }
+  }
+  return warnings;
 }
 
 Result<Evaluation> Trainer::evaluate(const ImageSet& images) {

@@ -37,6 +37,9 @@ struct StepReport {
   bool skipped = false;
   NumericalState state = NumericalState::unknown;
   std::string reason;  ///< where it is not live
+  /// What goes on but is worth a look: an operand whose magnitude is not finite keeps its
+  /// scale.
+  std::vector<std::string> warnings;
 };
 
 struct Evaluation {
@@ -74,6 +77,7 @@ class Trainer {
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
   void bind_key(int plan, std::int64_t first_sample);
   StepReport report(double loss);
+  std::vector<std::string> amax_warnings(int plan) const;
   double number(int plan, std::string_view result) const;
   int update_plan() const { return recipe_.micro_batches > 1 ? kUpdate : kTrain; }
 

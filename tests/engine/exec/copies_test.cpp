@@ -23,7 +23,7 @@ void expect_copies_are_rounded_masters(CpuRun& run, std::string_view when) {
 }
 
 TEST(Copies, are_their_parameters_rounded_after_loading_and_after_every_step) {
-  for (const char* mode : {"amp-fp16", "amp-bf16", "fp8", "O1", "O2"}) {
+  for (const char* mode : {"amp-fp16", "amp-bf16", "fp8", "fp8-delayed", "O1", "O2"}) {
     for (const int parts : {1, 2}) {
       MicroTraining training;
       training.mode = mode;

@@ -152,7 +152,8 @@ TEST(MicroBatches, four_of_eight_images_are_a_step_of_thirty_two) {
 }
 
 TEST(MicroBatches, a_step_is_the_same_bits_when_run_again_with_the_same_key) {
-  for (const char* mode : {"fp64", "fp32", "amp-bf16", "amp-fp16", "bf16", "fp8"}) {
+  for (const char* mode :
+       {"fp64", "fp32", "amp-bf16", "amp-fp16", "bf16", "bf16-sr", "fp8", "fp8-delayed"}) {
     MicroRun one(dropping(mode, 8, 1));
     MicroRun other(dropping(mode, 8, 1));
     for (int step = 1; step <= 3; ++step) {

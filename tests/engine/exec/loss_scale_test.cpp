@@ -175,6 +175,7 @@ TEST(LossScale, latches_an_overflow_before_gradients_are_clipped) {
 MicroTraining with_everything(std::string_view mode, int micro_batches) {
   MicroTraining training;
   training.mode = mode;
+  training.change = [](Precision& row) { row.scale = Precision::Scale::dynamic; };
   training.micro_batches = micro_batches;
   training.optimizer.average = 0.9;
   training.optimizer.max_norm = 1;
@@ -239,10 +240,11 @@ TEST_P(SkippedStep, leaves_none_in_the_steps_after_it) {
   expect_same(states_of(skipping), states_of(straight));
 }
 
-INSTANTIATE_TEST_SUITE_P(ModesAndMicroBatches,
-                         SkippedStep,
-                         testing::Combine(testing::Values("amp-fp16", "fp16", "O2"),
-                                          testing::Values(1, 4)));
+INSTANTIATE_TEST_SUITE_P(
+    ModesAndMicroBatches,
+    SkippedStep,
+    testing::Combine(testing::Values("amp-fp16", "fp16", "fp16-sr", "O2", "fp8-delayed"),
+                     testing::Values(1, 4)));
 
 }  // namespace
 }  // namespace halfwatt

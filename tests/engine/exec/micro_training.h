@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace halfwatt {
 struct MicroTraining {
   VitConfig model = micro();
   std::string mode = "fp32";
+  std::function<void(Precision&)> change = [](Precision&) {};  ///< of the mode's row
   std::int64_t batch = 4;
   int micro_batches = 1;
   Optimizer optimizer;
@@ -30,7 +32,8 @@ struct MicroTraining {
 
   /// The graphs of a step: of one micro-batch, and the update where there are several.
   std::vector<Graph> graphs() const {
-    const Precision precision = *precision_named(mode);
+    Precision precision = *precision_named(mode);
+    change(precision);
     const Graph forward = *with_precision(vit(model, batch, ModelMode::train), precision, {});
     const Graph both = with_gradients(forward, precision, micro_batches);
     if (micro_batches == 1) {
@@ -78,8 +81,8 @@ class MicroRun {
     }
   }
 
-  /// The losses of all images of a step. Those of micro-batch `overflowing` are too large for
-  /// f16.
+  /// The losses of all images of a step. One of micro-batch `overflowing` has a pixel that is
+  /// too large for any format.
   std::vector<double> step(int step, int overflowing = -1) {
     const std::int64_t all = training_.batch * training_.micro_batches;
     const std::vector<double> pixels = training_.pixels(all, step);
@@ -88,7 +91,7 @@ class MicroRun {
     mean_ = 0;
     for (int part = 0; part < training_.micro_batches; ++part) {
       std::vector<double> images = piece(pixels, part);
-      images[0] *= part == overflowing ? 1e6 : 1;
+      images[0] *= part == overflowing ? 1e300 : 1;
       run_.bind("images", images);
       run_.bind("labels", piece(labels, part));
       run_.bind("valid", {static_cast<double>(training_.batch)});
@@ -100,6 +103,7 @@ class MicroRun {
       mean_ += run_.number("loss") / training_.micro_batches;
     }
     if (training_.micro_batches > 1) {
+      run_.bind("random", {9, static_cast<double>(step), 0}, 1);
       run_.run(1);
     }
     return losses;

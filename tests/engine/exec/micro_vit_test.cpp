@@ -122,6 +122,7 @@ class Training {
   }
 
   void step() {
+    ++attempt_;
     for (int part = 0; part < micro_batches_; ++part) {
       bind(part);
       EXPECT_TRUE(session_->run(0));
@@ -173,11 +174,16 @@ class Training {
     bind_rows("labels", golden_.tensor("input/labels"), part);
     const std::vector<std::int64_t> valid = {kBatch / micro_batches_};
     session_->bind(0, "valid", Tensor::of<std::int64_t>(DType::i64, Shape(), valid).view());
+    if (session_->has_input(0, kRandom)) {
+      const std::vector<std::int64_t> key = {1, attempt_, 0};
+      session_->bind(0, kRandom, Tensor::of<std::int64_t>(DType::i64, Shape{3}, key).view());
+    }
   }
 
   Golden golden_;
   VitConfig config_;
   int micro_batches_;
+  std::int64_t attempt_ = 0;
   std::unique_ptr<Backend> backend_;
   States states_;
   std::unique_ptr<Session> session_;

@@ -201,6 +201,35 @@ TEST(Gelu, is_the_exact_one) {
   }
 }
 
+/// One number as a product whose operands are of that format takes it, beside a largest one.
+double rounded_beside(DType format, double value, double largest) {
+  const Input row{{DType::f32, Shape{1, 2}}, {value, largest}};
+  const Input one{{DType::f32, Shape{1, 2}}, {1, 0}};
+  return computed(Op::matmul, {row, one},
+                  {{"transpose_b", true}, {"math_a", format}, {"math_b", format}})[0];
+}
+
+TEST(CurrentScaling, makes_the_largest_magnitude_that_of_the_format) {
+  // Vector 21: an amax of 3 has the scale 149.33333, of 5 it has 89.6.
+  for (const auto& [amax, scale] : {std::pair(3.0, 149.33333F), std::pair(5.0, 89.6F)}) {
+    const float exact = 448.0F / static_cast<float>(amax);
+    EXPECT_FLOAT_EQ(exact, scale);
+    const float code = rounded(DType::e4m3, 0.7F * exact);
+    EXPECT_EQ(rounded_beside(DType::e4m3, 0.7F, amax), code * (1 / exact));
+  }
+}
+
+TEST(CurrentScaling, is_by_1_of_an_operand_that_is_0_or_not_finite) {
+  EXPECT_EQ(rounded_beside(DType::e4m3, 0, 0), 0);
+  EXPECT_EQ(rounded_beside(DType::e4m3, 17, kInf), 16);
+  EXPECT_TRUE(std::isnan(rounded_beside(DType::e4m3, 17, NAN))) << "0 times NaN";
+}
+
+TEST(CurrentScaling, saturates_an_infinity_as_transformer_engine_does) {
+  EXPECT_EQ(rounded_beside(DType::e4m3, kInf, 1), 448);
+  EXPECT_EQ(rounded_beside(DType::e5m2, -kInf, 1), -57344);
+}
+
 TEST(Accumulation, of_4096_ones_is_4096_whatever_they_are_stored_as) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const Input ones{{dtype, Shape{1, 4096}}, {1}};

@@ -96,7 +96,7 @@ void expect_equal(Run& one, Run& other) {
 }
 
 TEST(Placed, computes_on_two_devices_what_one_computes) {
-  for (const auto mode : {"fp32", "amp-fp16", "bf16"}) {
+  for (const auto mode : {"fp32", "amp-fp16", "bf16", "fp8-delayed"}) {
     for (const std::string place :
          {"blocks.1.*=cpu:1", "blocks.0.*=cpu:1", "fp32=cpu:0,16bit=cpu:1"}) {
       if (place.find("16bit") != std::string::npos && std::string_view(mode) == "fp32") {

@@ -147,7 +147,7 @@ void expect_the_same_as_on_one(std::string_view mode, const IsElsewhere& is_else
 }
 
 TEST(TwoDevices, compute_the_bits_of_one_where_a_block_is_on_the_other) {
-  for (const char* mode : {"fp64", "fp32", "amp-bf16", "amp-fp16"}) {
+  for (const char* mode : {"fp64", "fp32", "amp-bf16", "amp-fp16", "fp8-delayed"}) {
     expect_the_same_as_on_one(mode, second_block);
   }
 }

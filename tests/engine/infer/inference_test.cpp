@@ -92,7 +92,8 @@ TEST_P(EachMode, gives_an_image_the_same_bits_alone_as_beside_others_and_at_any_
 INSTANTIATE_TEST_SUITE_P(
     Inference,
     EachMode,
-    testing::Values("fp64", "fp32", "tf32", "bf16", "amp-bf16", "fp16", "amp-fp16", "O2"));
+    testing::Values(
+        "fp64", "fp32", "tf32", "bf16", "amp-bf16", "fp16", "amp-fp16", "O2", "fp8-delayed"));
 
 TEST(Inference, of_the_last_images_is_not_changed_by_what_fills_the_batch) {
   // fp8 scales by the largest number of the batch, so padding with anything else would show.
@@ -117,7 +118,7 @@ TEST(Inference, says_which_modes_this_device_only_emulates) {
   for (const auto mode : {"fp64", "fp32", "bf16", "amp-bf16"}) {
     EXPECT_FALSE(Model(mode).inference->is_emulated()) << mode;
   }
-  for (const auto mode : {"tf32", "fp16", "amp-fp16", "fp8", "O2", "O3"}) {
+  for (const auto mode : {"tf32", "fp16", "amp-fp16", "fp8", "fp8-delayed", "O2", "O3"}) {
     EXPECT_TRUE(Model(mode).inference->is_emulated()) << mode;
   }
 }

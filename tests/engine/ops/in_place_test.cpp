@@ -15,7 +15,8 @@ TEST(InPlace, is_allowed_over_any_input_of_an_op_of_elements) {
 }
 
 TEST(InPlace, is_allowed_to_an_update_over_the_input_of_the_same_number) {
-  for (const Op op : {Op::adamw, Op::sgd, Op::ema, Op::advance, Op::update_scale}) {
+  for (const Op op : {Op::adamw, Op::sgd, Op::ema, Op::advance, Op::update_scale,
+                      Op::observe_amax, Op::rescale}) {
     for (int at = 0; at < 3; ++at) {
       EXPECT_TRUE(may_overwrite(op, at, at)) << name_of(op);
       EXPECT_FALSE(may_overwrite(op, at, at + 1)) << name_of(op);

@@ -26,6 +26,9 @@ Attributes range(const char* length, std::int64_t at, std::int64_t begin, std::i
   return {{"axis", at}, {"begin", begin}, {length, count}};
 }
 Attributes typed(DType dtype, Shape to) { return {{"dtype", dtype}, {"shape", to}}; }
+Attributes scaled(DType format) {
+  return {{"math_a", format}, {"math_b", format}, {"scaling", std::string("fc1")}};
+}
 Attributes heads(std::int64_t count) { return {{"heads", count}}; }
 Attributes strided(std::int64_t stride,
                    std::int64_t padding,
@@ -80,6 +83,14 @@ const std::vector<Fitting> kFitting = {
      {f16(Shape{2, 5, 4, 5}), f16(Shape{2, 3, 9, 8})},
      with_bias(strided(2, 1, Shape{5, 3, 4, 2})),
      {f16(Shape{5, 3, 4, 2}), f16(Shape{5})}},
+    {Op::matmul,
+     {f16(Shape{5, 3}), f16(Shape{3, 4}), f16(Shape{4}), kScalar, kScalar},
+     scaled(DType::e4m3),
+     {f16(Shape{5, 4}), kScalar, kScalar}},
+    {Op::matmul,
+     {f16(Shape{5, 3}), f16(Shape{3, 4}), kScalar, kScalar},
+     scaled(DType::e5m2),
+     {f16(Shape{5, 4}), kScalar, kScalar}},
     {Op::attention,
      {f16(Shape{2, 5, 24})},
      heads(4),
@@ -144,6 +155,8 @@ const std::vector<Fitting> kFitting = {
     {Op::ema, {f32(Shape{2}), f16(Shape{2}), kFlag}, {{"decay", 0.9}}, {f32(Shape{2})}},
     {Op::advance, {kCount, kFlag}, {}, {kCount}},
     {Op::update_scale, {kScalar, kAge, kFlag}, {}, {kScalar, kAge}},
+    {Op::observe_amax, {f32(Shape{4}), kScalar, kScalar}, {}, {f32(Shape{4})}},
+    {Op::rescale, {f32(Shape{4}), kScalar, kFlag}, {}, {f32(Shape{4}), kScalar, kScalar}},
     {Op::add_layer_norm,
      {f16(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{8}), f32(Shape{8})},
      {{"eps", 1e-6}},
@@ -243,6 +256,27 @@ TEST(Types, that_do_not_fit_a_product_are_refused) {
        {f32(Shape{2, 5, 8}), f32(Shape{2, 5, 24}), f32(Shape{2, 5, 8}), f32(Shape{2, 5, 4})},
        heads(4),
        "an output and logarithms of f32 2x5x8 and f32 2x5x4, needs f32 2x5x8 and f32 2x4x5"},
+  });
+}
+
+TEST(Types, that_do_not_fit_the_scales_of_a_product_are_refused) {
+  expect_refused({
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4}), f32(Shape{4}), kScalar, kScalar},
+       {},
+       "5 inputs, needs 2 or 3"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4})},
+       scaled(DType::e4m3),
+       "2 inputs with scales, needs 4 or 5"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4}), kScalar, f32(Shape{4})},
+       scaled(DType::e4m3),
+       "a scale of f32 4, needs an f32 scalar"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4}), kScalar, kScalar},
+       scaled(DType::tf32),
+       "scales of operands of f32, needs such as are rounded to fp8"},
   });
 }
 
@@ -462,6 +496,15 @@ TEST(Types, that_do_not_fit_the_update_are_refused) {
        {kScalar, kCount, kFlag},
        {},
        "an age and a flag of i64 scalar and bool scalar, needs an i32 and a bool"},
+      {Op::observe_amax,
+       {f32(Shape{2, 2}), kScalar},
+       {},
+       "a history of f32 2x2, needs an f32 vector"},
+      {Op::observe_amax, {w, w}, {}, "an amax of f32 2, needs an f32 scalar"},
+      {Op::rescale,
+       {w, kScalar, kScalar},
+       {},
+       "a scale and a flag of f32 scalar and f32 scalar, needs an f32 and a bool"},
   });
 }
 

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "engine/models/vit.h"
+#include "engine/ops/delayed_scaling.h"
 #include "engine/ops/op_def.h"
 #include "engine/ops/verify.h"
 
@@ -108,6 +111,57 @@ TEST(Precision, rounds_the_operands_of_products_and_convolutions_to_tf32) {
   for (const Node& node : graph.nodes()) {
     const bool rounds = node.op == Op::matmul || node.op == Op::convolution;
     EXPECT_EQ(node.attributes.has("math_a"), rounds) << node.name;
+  }
+}
+
+TEST(Precision, scales_by_a_history_where_the_row_says_so) {
+  const Graph graph = micro(*precision_named("fp8-delayed"));
+  std::size_t scaled = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.op != Op::matmul || node.name.find("blocks.") != 0) {
+      EXPECT_FALSE(node.attributes.has("scaling")) << node.name;
+      continue;
+    }
+    ++scaled;
+    EXPECT_EQ(node.attributes.word("scaling"), node.name);
+    for (const auto operand : {Fp8Operand::input, Fp8Operand::weight, Fp8Operand::gradient}) {
+      const StateSpec* history = graph.state(fp8_history_name(node.name, operand));
+      const StateSpec* scale = graph.state(fp8_scale_name(node.name, operand));
+      ASSERT_TRUE(history && scale) << node.name;
+      EXPECT_EQ(history->type, (TensorType{DType::f32, Shape{1024}}));
+      EXPECT_EQ(scale->role, StateRole::amax);
+      EXPECT_EQ(scale->initial, 1);
+      EXPECT_EQ(scale->of, node.name + ".weight") << "it is where the weight is";
+    }
+  }
+  EXPECT_EQ(scaled, 8U);
+}
+
+TEST(Precision, has_the_numbers_of_delayed_scaling_in_its_row) {
+  Precision row = *precision_named("fp8-delayed");
+  ASSERT_TRUE(row.delayed);
+  EXPECT_EQ(row.delayed->history, 1024);
+  EXPECT_EQ(row.delayed->margin, 0);
+  row.delayed = DelayedScaling{16, DelayedScaling::Algorithm::most_recent, 2};
+  const Graph graph = micro(row);
+  const std::string layer = "blocks.1.mlp.fc2";
+  EXPECT_EQ(graph.state(fp8_history_name(layer, Fp8Operand::weight))->type.shape, Shape{16});
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::matmul && node.name == layer) {
+      EXPECT_EQ(node.attributes.integer("margin"), 2);
+      EXPECT_EQ(node.attributes.word("algorithm"), "most_recent");
+    }
+  }
+}
+
+TEST(Precision, is_told_in_the_documentation_whatever_its_name) {
+  std::ifstream file("docs/commands.md");
+  const std::string docs(std::istreambuf_iterator<char>(file), {});
+  const std::size_t section = docs.find("## Precisions");
+  ASSERT_NE(section, std::string::npos);
+  for (const Precision& row : precisions()) {
+    EXPECT_NE(docs.find("`" + row.name + "`", section), std::string::npos) << row.name;
+    EXPECT_NE(precision_names().find(row.name + ", "), std::string::npos) << row.name;
   }
 }
 

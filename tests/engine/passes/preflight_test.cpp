@@ -74,9 +74,9 @@ TEST(Preflight, says_where_decay_is_lost_in_the_rounding_of_parameters) {
 }
 
 TEST(Preflight, has_nothing_against_decay_where_rounding_is_stochastic) {
-  Precision bf16 = *precision_named("bf16");
-  bf16.stochastic = true;
-  EXPECT_TRUE(preflight(bf16, adamw(1e-8)).reasons.empty());
+  for (const char* mode : {"bf16-sr", "fp16-sr"}) {
+    EXPECT_TRUE(preflight(*precision_named(mode), adamw(1e-8)).reasons.empty()) << mode;
+  }
 }
 
 }  // namespace

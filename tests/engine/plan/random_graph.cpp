@@ -302,7 +302,16 @@ class RandomGraph {
     } else if (width * 6 <= kMostElements && of.shape.rows() * 6 <= kMostElements) {
       const auto bias =
           chance(0.5) ? std::optional(parameter({of.dtype, Shape{6}})) : std::nullopt;
-      keep(build_.linear(*x, parameter({of.dtype, Shape{6, width}}), bias));
+      const Value weight = parameter({of.dtype, Shape{6, width}});
+      if (of.dtype != DType::f64 && chance(0.2)) {
+        keep(build_.add(Op::matmul, {*x, weight, scalar(), scalar()},
+                        {{"transpose_b", true},
+                         {"math_a", DType::e4m3},
+                         {"math_b", DType::e4m3},
+                         {"scaling", std::string("layer")}}));
+      } else {
+        keep(build_.linear(*x, weight, bias));
+      }
     }
   }
 
@@ -425,6 +434,15 @@ class RandomGraph {
           Op::update_scale, {scale, age, skip},
           {{"growth", 2.0}, {"backoff", 0.5}, {"interval", std::int64_t{9}}, {"floor", 1.0}}));
       finish({scale, age}, after);
+    } else if (chance(0.4)) {
+      const Value history = read({DType::f32, Shape{5}}, StateRole::amax);
+      const Value seen = keep(build_.add(Op::observe_amax, {history, scalar(), scalar()}));
+      const Value scale = read(kScalar, StateRole::amax);
+      const Value after = keep(build_.add(Op::rescale, {seen, scale, skip},
+                                          {{"format", DType::e4m3},
+                                           {"margin", std::int64_t{0}},
+                                           {"algorithm", std::string("max")}}));
+      finish({history, scale}, after);
     } else if (const auto value = any_float()) {
       const Value before = parameter({DType::f32, type(*value).shape});
       write_back(before, keep(build_.add(Op::ema, {before, *value, skip}, {{"decay", 0.9}})));

@@ -141,6 +141,25 @@ TEST(Summary, shows_the_same_split_lose_on_equal_devices) {
   EXPECT_EQ(json["alone"]["device"], "D1");
 }
 
+TEST(Summary, says_of_a_device_whether_it_only_emulates_a_format) {
+  Target target = made_up("one");
+  target.support = nullptr;
+  Compilation asked = training("fp8-delayed", {target});
+  EXPECT_EQ(summary(base(), 2, asked).devices[0].emulated, std::nullopt);
+  asked.targets[0].support = [](const Graph&, int) { return Support{}; };
+  EXPECT_EQ(summary(base(), 2, asked).devices[0].emulated, false);
+  asked.targets[0].support = [](const Graph& graph, int id) {
+    const bool rounds = graph.node(id).attributes.has("math_a");
+    return Support{rounds ? Support::Kind::emulated : Support::Kind::native, {}};
+  };
+  const PlanSummary all = summary(base(), 2, asked);
+  EXPECT_EQ(all.devices[0].emulated, true);
+  const PlanTitle title{"vit", "train", "fp8-delayed", 2, 1, false};
+  EXPECT_NE(render_terminal(plan_document(title, all), {}).find("emulated: one"),
+            std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(plan_json(title, all))["devices"][0]["emulated"]);
+}
+
 TEST(Summary, is_unknown_where_rates_are_and_never_0) {
   const PlanSummary all =
       summary(*vit_named("vit_micro_patch4_16"), 2, training("fp32", {*target_named("cpu")}));

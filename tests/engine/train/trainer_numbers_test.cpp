@@ -178,8 +178,7 @@ struct SlowBf16 : Training {
   }
 
   static TrainRecipe recipe(bool stochastic, int micro_batches) {
-    TrainRecipe how = halfwatt::recipe("bf16");
-    how.precision.stochastic = stochastic;
+    TrainRecipe how = halfwatt::recipe(stochastic ? "bf16-sr" : "bf16");
     how.optimizer.rate = 1e-4;
     how.optimizer.decay = 0;
     how.batch = kBatch / micro_batches;

@@ -77,6 +77,8 @@ constexpr std::array kBindings = {
     Binding{Op::ema, run_ema},
     Binding{Op::advance, run_advance},
     Binding{Op::update_scale, run_update_scale},
+    Binding{Op::observe_amax, run_observe_amax},
+    Binding{Op::rescale, run_rescale},
 };
 
 }  // namespace

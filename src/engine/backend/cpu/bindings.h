@@ -63,6 +63,8 @@ void run_sgd(Call& call);
 void run_ema(Call& call);
 void run_advance(Call& call);
 void run_update_scale(Call& call);
+void run_observe_amax(Call& call);
+void run_rescale(Call& call);
 
 /// Calls `function(E())` with the E that a call on tensors of `dtype` computes with: double of
 /// f64, Bf16 of bf16, else float, into which and out of which everything narrower is converted.

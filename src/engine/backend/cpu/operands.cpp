@@ -12,24 +12,14 @@ namespace {
 
 constexpr Index kGrain = 4096;
 
-// What makes the largest number of an operand the largest of the format (current scaling;
-// section 1.9 of the facts on mixed precision).
-float scale_to(DType format, const float* from, Index count) {
-  float largest = 0;
-  for (Index at = 0; at < count; ++at) {
-    largest = std::max(largest, std::abs(from[at]));
-  }
-  const float wanted = static_cast<float>(facts(format).max) / largest;
-  return largest > 0 && std::isfinite(largest)
-             ? std::min(wanted, std::numeric_limits<float>::max())
-             : 1;
-}
-
-// Through the codes of the format and back, a cache line of floats after the other.
+// Through the codes of the format and back, a cache line of floats after the other. What is too
+// large for an fp8 is its largest number: a scale of the past may not know it yet.
 void round_part(const float* from, float* to, Index count, DType format, float scale) {
   constexpr Index kPiece = 256;
   std::array<std::byte, kPiece * sizeof(float)> codes;
   std::array<float, kPiece> scaled;
+  const float inverse = 1 / scale;
+  const Overflow overflow = format == DType::tf32 ? Overflow::as_format : Overflow::saturate;
   for (Index begin = 0; begin < count; begin += kPiece) {
     const Shape piece{std::min(kPiece, count - begin)};
     for (Index at = 0; at < piece[0]; ++at) {
@@ -37,25 +27,54 @@ void round_part(const float* from, float* to, Index count, DType format, float s
     }
     const TensorView plain{{DType::f32, piece}, reinterpret_cast<std::byte*>(scaled.data())};
     const TensorView coded{{format, piece}, codes.data()};
-    convert(plain, coded);
+    convert(plain, coded, overflow);
     convert(coded, plain);
     for (Index at = 0; at < piece[0]; ++at) {
-      to[begin + at] = scaled[static_cast<std::size_t>(at)] / scale;
+      to[begin + at] = scaled[static_cast<std::size_t>(at)] * inverse;
     }
   }
 }
 
 }  // namespace
 
-const float* rounded_operand(Call& call, const float* from, Index count, DType format) {
+float largest_magnitude(const float* from, Index count) {
+  float largest = 0;
+  for (Index at = 0; at < count; ++at) {
+    const float magnitude = std::abs(from[at]);
+    largest = magnitude > largest || std::isnan(magnitude) ? magnitude : largest;
+  }
+  return largest;
+}
+
+float scale_to(DType format, float amax, int margin, float otherwise) {
+  if (!(amax > 0) || !std::isfinite(amax)) {
+    return otherwise;
+  }
+  const float wanted = std::ldexp(static_cast<float>(facts(format).max) / amax, -margin);
+  return std::min(wanted, std::numeric_limits<float>::max());
+}
+
+const float* rounded_operand(Call& call,
+                             const float* from,
+                             std::size_t at,
+                             DType format,
+                             std::optional<std::size_t> scale) {
+  const Index count = call.input(at).type.shape.elements();
   auto* const to =
       reinterpret_cast<float*>(call.scratch(static_cast<std::size_t>(count) * sizeof(float)));
   if (call.is_dry()) {
     return to;
   }
-  const float scale = format == DType::tf32 ? 1 : scale_to(format, from, count);
+  float factor = 1;
+  if (format != DType::tf32) {
+    const float amax = largest_magnitude(from, count);
+    factor = scale ? call.scalar<float>(*scale) : scale_to(format, amax, 0, 1);
+    if (scale) {
+      *reinterpret_cast<float*>(call.output(1 + at).data) = amax;
+    }
+  }
   call.workers().parallel_for(count, kGrain, [&](Index begin, Index end, int) {
-    round_part(from + begin, to + begin, end - begin, format, scale);
+    round_part(from + begin, to + begin, end - begin, format, factor);
   });
   return to;
 }

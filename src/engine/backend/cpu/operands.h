@@ -1,15 +1,30 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
 #include "engine/backend/cpu/call.h"
+#include "engine/ops/matmul.h"
 
 namespace halfwatt::cpu {
 
-/// `count` numbers as a product of `format` takes its operand, in the workspace: each rounded
-/// to it, and for an fp8 scaled before that.
-const float* rounded_operand(Call& call, const float* from, Index count, DType format);
+/// The largest magnitude of `count` numbers, NaN if one of them is none; 0 of no numbers.
+float largest_magnitude(const float* from, Index count);
+
+/// By what `amax` becomes the largest number of `format`, halved `margin` times; `otherwise`
+/// where the amax is 0 or not finite. Section 1.9 of the facts on mixed precision.
+float scale_to(DType format, float amax, int margin, float otherwise);
+
+/// Operand `at` of a product, 0 or 1, which lies at `from` and whose product takes `format`, in
+/// the workspace: each number rounded to that, and for an fp8 scaled before and after. The
+/// scale is the input `scale`, and the operand's largest magnitude is written to output 1 or 2;
+/// nullopt: that magnitude sets the scale.
+const float* rounded_operand(Call& call,
+                             const float* from,
+                             std::size_t at,
+                             DType format,
+                             std::optional<std::size_t> scale);
 
 /// Input `at` of a product, which `as_is` has as `E`s, rounded to what attribute `math` says,
 /// if it is there.
@@ -17,8 +32,10 @@ template <class E>
 const E* operand(Call& call, const E* as_is, std::size_t at, std::string_view math) {
   if constexpr (std::is_same_v<E, float>) {
     if (call.attributes().has(math)) {
-      return rounded_operand(call, as_is, call.input(at).type.shape.elements(),
-                             call.attributes().dtype(math));
+      const auto scales =
+          call.node().op == Op::matmul ? matmul_inputs(call.node()).scales : std::nullopt;
+      return rounded_operand(call, as_is, at, call.attributes().dtype(math),
+                             scales ? std::optional(*scales + at) : std::nullopt);
     }
   }
   return as_is;

@@ -3,6 +3,7 @@
 #include "engine/backend/cpu/bindings.h"
 #include "engine/backend/cpu/operands.h"
 #include "engine/backend/cpu/product_library.h"
+#include "engine/ops/matmul.h"
 
 namespace halfwatt::cpu {
 namespace {
@@ -32,7 +33,7 @@ ProductShape product_shape(const Call& call, DType dtype) {
   shape.m = shape.a_transposed ? a.last(0) : a.rows();
   shape.k = shape.a_transposed ? a.rows() : a.last(0);
   shape.n = shape.b_transposed ? b.rows() : b.last(0);
-  shape.has_bias = call.inputs() == 3;
+  shape.has_bias = matmul_inputs(call.node()).bias.has_value();
   shape.operands = shape.result = dtype;
   return shape;
 }
@@ -57,8 +58,8 @@ void matmul(Call& call) {
   product.a_stride = a.last(0);
   product.b = operand<E>(call, 1, "math_b");
   product.b_stride = b.last(0);
-  if (call.inputs() == 3) {
-    product.bias = call.as<Real<E>>(2);
+  if (const auto bias = matmul_inputs(call.node()).bias) {
+    product.bias = call.as<Real<E>>(*bias);
   }
   product.c = call.to<Real<E>>(0);
   product.c_stride = product.n;
