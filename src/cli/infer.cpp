@@ -16,6 +16,7 @@
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
 #include "engine/infer/inference.h"
+#include "engine/models/images.h"
 #include "engine/models/weights.h"
 #include "engine/tensor/convert.h"
 #include "report/document.h"
