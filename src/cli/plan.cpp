@@ -51,7 +51,7 @@ double excess_of(const PlanRequest& request,
   double most = -1e18;
   for (std::size_t device = 0; device < targets.size(); ++device) {
     if (const auto memory = memory_of(request, targets[device])) {
-      const auto needs = static_cast<double>(footprint(step, static_cast<int>(device)).total());
+      const auto needs = static_cast<double>(step.footprint(static_cast<int>(device)).total());
       most = std::max(most, needs - memory->value());
     }
   }
@@ -77,7 +77,7 @@ std::string shortage(const PlanRequest& request, const StepPlan& step) {
   const auto& targets = request.compilation.targets;
   for (std::size_t device = 0; device < targets.size(); ++device) {
     const auto memory = memory_of(request, targets[device]);
-    const Bytes needs(static_cast<double>(footprint(step, static_cast<int>(device)).total()));
+    const Bytes needs(static_cast<double>(step.footprint(static_cast<int>(device)).total()));
     if (memory && needs > *memory) {
       all += fmt::format("{}{} are needed on {}, {} are there", all.empty() ? "" : "; ",
                          bytes_text(needs), targets[device].name, bytes_text(*memory));

@@ -70,7 +70,7 @@ class Summary {
       const Target& target = targets_[device];
       summary_.devices.push_back(
           {target.name, target.source, target.memory,
-           footprint(*step_, static_cast<int>(device)),
+           step_->footprint(static_cast<int>(device)),
            known_ ? std::optional(prediction->busy[device]) : std::nullopt});
     }
   }
