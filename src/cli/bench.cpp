@@ -31,6 +31,7 @@
 #include "workloads/probe_cache.h"
 #include "workloads/probes.h"
 #include "workloads/product_task.h"
+#include "workloads/train_task.h"
 
 namespace halfwatt {
 namespace {

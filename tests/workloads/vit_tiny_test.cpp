@@ -5,6 +5,7 @@
 #include "engine/backend/cpu/cpu_backend.h"
 #include "workloads/infer_task.h"
 #include "workloads/resident.h"
+#include "workloads/train_task.h"
 
 namespace halfwatt {
 namespace {
