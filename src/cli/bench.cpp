@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -12,15 +11,15 @@
 #include "base/remark.h"
 #include "cli/bench_table.h"
 #include "cli/interruptions.h"
+#include "cli/model_flags.h"
 #include "cli/output.h"
+#include "cli/processor_rates.h"
 #include "cli/record_file.h"
-#include "device/cpu_model.h"
 #include "device/devices.h"
 #include "device/rapl.h"
 #include "device/unmetered_cpu.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/kernels/available_threads.h"
-#include "engine/backend/cpu/product_library.h"
 #include "engine/passes/preflight.h"
 #include "engine/train/trainer.h"
 #include "report/progress_line.h"
@@ -28,9 +27,8 @@
 #include "tune/tuner.h"
 #include "workloads/engine_workload.h"
 #include "workloads/infer_task.h"
-#include "workloads/probe_cache.h"
-#include "workloads/probes.h"
 #include "workloads/product_task.h"
+#include "workloads/train_task.h"
 
 namespace halfwatt {
 namespace {
@@ -50,41 +48,15 @@ struct Asked {
   double seconds = kUsualSeconds;
 };
 
-// "fp32,amp-bf16"; the triples of `param=,compute=,output=` have commas of their own.
-std::vector<std::string> split_precisions(std::string_view list) {
-  std::vector<std::string> words;
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string word(list.substr(0, comma));
-    list = comma == list.npos ? "" : list.substr(comma + 1);
-    const bool goes_on = word.find('=') != word.npos && !word.starts_with("param=") &&
-                         !words.empty() && words.back().starts_with("param=");
-    if (goes_on) {
-      words.back() += "," + word;
-    } else {
-      words.push_back(word);
-    }
-  }
-  return words;
-}
-
 Result<void> read_precisions(const Invocation& invocation, Asked& asked) {
-  GridAxis axis{model_knobs()[0], {}};
-  for (const std::string& name :
-       split_precisions(invocation.get("--precision").value_or("fp32"))) {
-    auto precision = precision_named(name);
-    if (!precision) {
-      return bad_input(fmt::format("--precision: {}", precision.error().message));
-    }
-    const bool is_new = std::none_of(axis.values.begin(), axis.values.end(),
-                                     [&](const KnobValue& it) { return text(it) == name; });
-    if (is_new) {
-      axis.values.emplace_back(name);
-      asked.precisions.push_back(std::move(*precision));
-    }
+  auto precisions = precisions_asked(invocation);
+  if (!precisions) {
+    return precisions.error();
   }
-  if (axis.values.empty()) {
-    return bad_input("--precision: names none; needed a list as in fp32,amp-bf16");
+  asked.precisions = std::move(*precisions);
+  GridAxis axis{model_knobs()[0], {}};
+  for (const Precision& precision : asked.precisions) {
+    axis.values.emplace_back(precision.name);
   }
   asked.axes.push_back(std::move(axis));
   return {};
@@ -113,17 +85,10 @@ Result<void> read_batches(const Invocation& invocation, Asked& asked) {
 }
 
 Result<void> read_model(const Invocation& invocation, Asked& asked) {
-  auto model = vit_named(invocation.get("--model").value_or(std::string(kUsualModel)));
+  auto model = model_asked(invocation, std::string(kUsualModel));
   if (!model) {
-    return bad_input(fmt::format("--model: {}", model.error().message));
+    return model.error();
   }
-  constexpr double kMostClasses = 1e6;
-  const auto classes =
-      invocation.whole("--classes", static_cast<double>(model->classes), 1, kMostClasses);
-  if (!classes) {
-    return classes.error();
-  }
-  model->classes = static_cast<std::int64_t>(*classes);
   asked.choice.model = std::move(*model);
   const std::string mode = invocation.get("--mode").value_or("train");
   if (mode != "train" && mode != "infer") {
@@ -197,34 +162,6 @@ Result<Asked> read(const Invocation& invocation) {
   asked.threads = *threads > 0 ? static_cast<int>(*threads) : cpu::available_threads();
   asked.seconds = *seconds;
   return asked;
-}
-
-// All that the rates depend on.
-std::string machine(int threads) {
-  const auto isa = cpu::chosen_isa(std::getenv("HALFWATT_ISA"));
-  return fmt::format("{} {} {} {} threads", cpu_model(), isa ? cpu::text(*isa) : "unknown",
-                     cpu::product_library_name(), threads);
-}
-
-Result<OpRates> rates_of(const Invocation& invocation, const Asked& asked, Backend& backend) {
-  const std::string called = machine(asked.threads);
-  ProbeCache cache(called, probe_file(called));
-  OpRates all;
-  for (const Precision& precision : asked.precisions) {
-    auto rates = invocation.has("--fresh-probes") ? std::nullopt : cache.find(precision.name);
-    if (!rates) {
-      remark(fmt::format("measuring how fast {} is in {}, for the predicted times", cpu_model(),
-                         precision.name));
-      auto measured = probe(backend, precision);
-      if (!measured) {
-        return measured.error();
-      }
-      cache.put(precision.name, *measured);
-      rates = std::move(*measured);
-    }
-    all.merge(*rates);
-  }
-  return all;
 }
 
 std::unique_ptr<Device> open_meter(const Clock& clock) {
@@ -329,7 +266,8 @@ Result<void> run(const Invocation& invocation) {
   if (!backend) {
     return backend.error();
   }
-  const auto rates = rates_of(invocation, *asked, **backend);
+  const auto rates = processor_rates(**backend, asked->threads, asked->precisions,
+                                     invocation.has("--fresh-probes"));
   if (!rates) {
     return rates.error();
   }

@@ -11,12 +11,13 @@
 #include "base/numerical_state.h"
 #include "base/remark.h"
 #include "base/rng.h"
+#include "cli/model_flags.h"
 #include "cli/output.h"
-#include "cli/precision_option.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
 #include "engine/infer/inference.h"
+#include "engine/models/images.h"
 #include "engine/models/weights.h"
 #include "engine/tensor/convert.h"
 #include "report/document.h"
@@ -61,51 +62,19 @@ struct Answers {
   }
 };
 
-Result<VitConfig> read_model(const Invocation& invocation) {
-  const auto name = invocation.get("--model");
-  if (!name) {
-    return bad_input("infer: --model NAME is missing, as in --model vit_tiny_patch16_224");
-  }
-  auto model = vit_named(*name);
-  const auto classes = invocation.whole("--classes", 1000, 1, 1'000'000);
-  const std::string pool = invocation.get("--pool").value_or("token");
-  if (!model) {
-    return model.error();
-  }
-  if (!classes) {
-    return classes.error();
-  }
-  if (pool != "token" && pool != "mean") {
-    return bad_input(fmt::format("--pool {}: needed token or mean", pool));
-  }
-  model->classes = static_cast<std::int64_t>(*classes);
-  model->pool = pool == "mean" ? VitConfig::Pool::mean : VitConfig::Pool::token;
-  return model;
-}
-
 Result<InferRecipe> read_recipe(const Invocation& invocation) {
-  auto model = read_model(invocation);
-  if (!model) {
-    return model.error();
-  }
-  auto precision = precision_named(invocation.get("--precision").value_or("fp32"));
-  if (!precision) {
-    return precision.error();
-  }
+  auto model = model_asked(invocation);
+  auto precision = precision_asked(invocation);
+  auto overrides = overrides_asked(invocation);
   const auto batch = invocation.whole("--batch", 8, 1, 1'000'000);
-  if (!batch) {
-    return batch.error();
+  if (!model || !precision) {
+    return !model ? model.error() : precision.error();
   }
-  InferRecipe recipe{
-      std::move(*model), std::move(*precision), {}, static_cast<std::int64_t>(*batch)};
-  for (const std::string& text : invocation.all("--override")) {
-    auto override = precision_override(text);
-    if (!override) {
-      return override.error();
-    }
-    recipe.overrides.push_back(std::move(*override));
+  if (!batch || !overrides) {
+    return !batch ? batch.error() : overrides.error();
   }
-  return recipe;
+  return InferRecipe{std::move(*model), std::move(*precision), std::move(*overrides),
+                     static_cast<std::int64_t>(*batch)};
 }
 
 Result<Request> read_request(const Invocation& invocation) {

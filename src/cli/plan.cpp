@@ -3,13 +3,67 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "cli/output.h"
 #include "cli/plan_request.h"
+#include "cli/processor_rates.h"
+#include "device/cpu_model.h"
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/backend/cpu/kernels/available_threads.h"
 #include "engine/plan/summary_text.h"
 
 namespace halfwatt {
 namespace {
+
+/// This machine's processors, as one of the devices that are planned for.
+struct Processor {
+  std::size_t target = 0;
+  int threads = 0;
+  std::unique_ptr<Backend> backend = nullptr;
+};
+
+// What a target that is this machine's processors can do, its backend says; several of them
+// share the threads.
+Result<std::vector<Processor>> open_processors(std::vector<Target>& targets) {
+  std::vector<Processor> all;
+  for (std::size_t at = 0; at < targets.size(); ++at) {
+    if (targets[at].id.kind == DeviceId::Kind::cpu) {
+      all.push_back({at});
+    }
+  }
+  for (Processor& each : all) {
+    each.threads = std::max(1, cpu::available_threads() / static_cast<int>(all.size()));
+    auto backend = open_cpu({targets[each.target].name, each.threads});
+    if (!backend) {
+      return backend.error();
+    }
+    each.backend = std::move(*backend);
+    targets[each.target] = each.backend->target();
+  }
+  return all;
+}
+
+// Only now, when all else is right: it may take some seconds, once on a machine.
+Result<void> measure(const std::vector<Processor>& processors, Compilation& asked) {
+  std::vector<Precision> precisions = {asked.precision};
+  for (const PrecisionOverride& each : asked.overrides) {
+    precisions.push_back(each.precision);
+  }
+  for (const Processor& each : processors) {
+    const auto rates = processor_rates(*each.backend, each.threads, precisions);
+    if (!rates) {
+      return rates.error();
+    }
+    Target& target = asked.targets[each.target];
+    target = with_rates(std::move(target), *rates);
+    target.source = fmt::format("measured on {}, {} thread{}", cpu_model(), each.threads,
+                                each.threads > 1 ? "s" : "");
+  }
+  return {};
+}
 
 struct Made {
   Compiled compiled;
@@ -51,7 +105,7 @@ double excess_of(const PlanRequest& request,
   double most = -1e18;
   for (std::size_t device = 0; device < targets.size(); ++device) {
     if (const auto memory = memory_of(request, targets[device])) {
-      const auto needs = static_cast<double>(footprint(step, static_cast<int>(device)).total());
+      const auto needs = static_cast<double>(step.footprint(static_cast<int>(device)).total());
       most = std::max(most, needs - memory->value());
     }
   }
@@ -77,7 +131,7 @@ std::string shortage(const PlanRequest& request, const StepPlan& step) {
   const auto& targets = request.compilation.targets;
   for (std::size_t device = 0; device < targets.size(); ++device) {
     const auto memory = memory_of(request, targets[device]);
-    const Bytes needs(static_cast<double>(footprint(step, static_cast<int>(device)).total()));
+    const Bytes needs(static_cast<double>(step.footprint(static_cast<int>(device)).total()));
     if (memory && needs > *memory) {
       all += fmt::format("{}{} are needed on {}, {} are there", all.empty() ? "" : "; ",
                          bytes_text(needs), targets[device].name, bytes_text(*memory));
@@ -174,9 +228,13 @@ PlanTitle title_of(const PlanRequest& request, const StepCut& fit, const Compile
 }
 
 Result<void> run(const Invocation& invocation) {
-  const auto request = plan_request(invocation);
+  auto request = plan_request(invocation);
   if (!request) {
     return request.error();
+  }
+  const auto processors = open_processors(request->compilation.targets);
+  if (!processors) {
+    return processors.error();
   }
   const auto fit = decide(*request);
   if (!fit) {
@@ -191,6 +249,9 @@ Result<void> run(const Invocation& invocation) {
   }
   if (excess_of(*request, made->step, request->compilation.targets) > 0) {
     return does_not_fit(*request, *fit, made->step);
+  }
+  if (const auto known = measure(*processors, request->compilation); !known) {
+    return known.error();
   }
   const PlanTitle title = title_of(*request, *fit, made->compiled);
   const PlanSummary summary = summarize(made->step, request->compilation.targets);
@@ -211,8 +272,12 @@ Command plan_command() {
       "whole 16 bytes. With --batch auto, the largest batch that fits, accumulated to "
       "--effective-batch, and blocks computed twice where nothing fits otherwise.\n\n"
       "With --place, the model is split over devices, and the plan says whether that is faster "
-      "than the fastest of them alone. Times of devices whose rates nobody measured are "
-      "unknown.";
+      "than the fastest of them alone.\n\n"
+      "The target cpu, which is planned for where nothing else is said, is this machine's "
+      "processors. Their rates are measured in each precision when it is first asked for, "
+      "which "
+      "takes some seconds, and kept below ~/.cache/halfwatt; halfwatt bench --fresh-probes "
+      "measures them again.";
   command.options = plan_options();
   command.examples = {
       {"halfwatt plan --model vit_base_patch16_224 --batch 160 --target h200",

@@ -7,14 +7,13 @@
 #include <charconv>
 #include <set>
 
-#include "cli/precision_option.h"
+#include "cli/model_flags.h"
 #include "engine/plan/known_targets.h"
 
 namespace halfwatt {
 namespace {
 
 constexpr double kMostImages = 1 << 20;
-constexpr double kMostClasses = 1e6;
 
 std::vector<std::string> words(std::string_view list) {
   std::vector<std::string> all;
@@ -64,19 +63,13 @@ Result<Bytes> memory_size(const std::string& text) {
 }
 
 Result<void> read_model(const Invocation& invocation, PlanRequest& request) {
-  const auto name = invocation.get("--model");
-  if (!name) {
-    return bad_input("plan: --model is missing; needed a name such as vit_base_patch16_224");
-  }
-  auto model = vit_named(*name);
-  const auto classes = invocation.whole("--classes", 1000, 1, kMostClasses);
+  auto model = model_asked(invocation);
   const auto mode =
       choice(invocation, "--mode", std::array<std::string_view, 2>{"train", "infer"});
-  if (!model || !classes || !mode) {
-    return !model ? model.error() : !classes ? classes.error() : mode.error();
+  if (!model || !mode) {
+    return !model ? model.error() : mode.error();
   }
   request.model = std::move(*model);
-  request.model.classes = static_cast<std::int64_t>(*classes);
   request.mode = *mode == 0 ? ModelMode::train : ModelMode::infer;
   return {};
 }
@@ -108,18 +101,13 @@ Result<void> read_batch(const Invocation& invocation, PlanRequest& request) {
 }
 
 Result<void> read_precision(const Invocation& invocation, Compilation& asked) {
-  auto precision = precision_named(invocation.get("--precision").value_or("fp32"));
-  if (!precision) {
-    return precision.error();
+  auto precision = precision_asked(invocation);
+  auto overrides = overrides_asked(invocation);
+  if (!precision || !overrides) {
+    return !precision ? precision.error() : overrides.error();
   }
   asked.precision = std::move(*precision);
-  for (const std::string& text : invocation.all("--override")) {
-    auto override = precision_override(text);
-    if (!override) {
-      return override.error();
-    }
-    asked.overrides.push_back(std::move(*override));
-  }
+  asked.overrides = std::move(*overrides);
   return {};
 }
 

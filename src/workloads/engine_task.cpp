@@ -1,9 +1,11 @@
 #include "workloads/engine_task.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
-#include "engine/exec/session.h"
 #include "engine/ops/op_def.h"
+#include "engine/plan/plan.h"
 
 namespace halfwatt {
 
@@ -35,7 +37,11 @@ Prediction prediction(std::span<const Plan> plans, const EngineDevice& device) {
         predicted.emulated || target.support(graph, step.node).kind == Support::Kind::emulated;
   }
   predicted.flops = flops;
-  predicted.memory = Bytes(static_cast<double>(footprint(plans, 0).total()));
+  std::vector<const Plan*> all;
+  for (const Plan& plan : plans) {
+    all.push_back(&plan);
+  }
+  predicted.memory = Bytes(static_cast<double>(shared_footprint(all, 0).total()));
   if (!device.rates.empty()) {
     predicted.step_time = time;
   }

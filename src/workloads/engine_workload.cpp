@@ -35,6 +35,7 @@ Result<void> EngineWorkload::apply(const Setting& setting) {
   if (!step) {
     return step.error();
   }
+  give_back_free_memory();  // graphs, passes and first values, tens of MiB, are not the step's
   ++starts_;
   loop_.start(std::move(*step));
   return {};

@@ -1,7 +1,5 @@
 #include "workloads/infer_task.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "engine/passes/pipeline.h"
@@ -14,13 +12,9 @@ namespace {
 class InferTask final : public EngineTask {
  public:
   InferTask(ModelChoice choice, EngineDevice device)
-      : choice_(std::move(choice)), device_(std::move(device)) {
-    info_.name = choice_.model.name + " infer";
-    info_.labels = {{"model", choice_.model.name},
-                    {"mode", "infer"},
-                    {"classes", fmt::format("{}", choice_.model.classes)}};
-    info_.unit = "image";
-  }
+      : choice_(std::move(choice)),
+        device_(std::move(device)),
+        info_(info_of(choice_, "infer")) {}
 
   const WorkloadInfo& info() const override { return info_; }
   std::vector<Knob> knobs() const override { return model_knobs(); }

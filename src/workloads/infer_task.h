@@ -1,6 +1,9 @@
 #pragma once
 
-#include "workloads/train_task.h"
+#include <memory>
+
+#include "workloads/engine_task.h"
+#include "workloads/model_choice.h"
 
 namespace halfwatt {
 

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kSchema = "halfwatt.probes/1";
+constexpr std::string_view kSchema = "halfwatt.probes/2";
 
 std::optional<OpRates> rates_from(const Json& json) {
   OpRates rates;
@@ -23,7 +23,7 @@ std::optional<OpRates> rates_from(const Json& json) {
     OpRate& it = rates[name];
     for (const auto& [key, part] :
          {std::pair("launch_s", &it.launch), std::pair("row_s", &it.of_row),
-          std::pair("unit_s", &it.of_unit)}) {
+          std::pair("flop_s", &it.of_flop), std::pair("byte_s", &it.of_byte)}) {
       *part = Seconds(rate.at(key).get<double>());
       if (!(*part >= Seconds(0)) || !std::isfinite(part->value())) {
         return std::nullopt;
@@ -80,6 +80,7 @@ std::optional<OpRates> ProbeCache::find(const std::string& precision) const {
 }
 
 void ProbeCache::put(const std::string& precision, OpRates rates) {
+  read();  // somebody else may have measured another precision meanwhile
   rates_[precision] = std::move(rates);
   write();
 }
@@ -95,7 +96,8 @@ void ProbeCache::write() const {
     for (const auto& [name, rate] : rates) {
       rows[name] = {{"launch_s", rate.launch.value()},
                     {"row_s", rate.of_row.value()},
-                    {"unit_s", rate.of_unit.value()}};
+                    {"flop_s", rate.of_flop.value()},
+                    {"byte_s", rate.of_byte.value()}};
     }
   }
   std::error_code failed;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,10 +23,12 @@ struct ProbedModel {
   std::int64_t depth;
   std::int64_t batch;
 };
-// Launches and rows show in the first two. The third is large enough that its values do not
-// stay in a cache, the last has the widths of vit_base; every block is like every other.
-constexpr std::array<ProbedModel, 4> kProbed = {{{"vit_micro_patch4_16", 2, 4},
+// Launches and rows show in the first two. The third has weights that do not stay in a cache,
+// as those of any model of whole depth; the values of the fourth do not either. The last has
+// the widths of vit_base.
+constexpr std::array<ProbedModel, 5> kProbed = {{{"vit_micro_patch4_16", 2, 4},
                                                  {"vit_micro_patch4_16", 2, 32},
+                                                 {"vit_tiny_patch16_224", 12, 1},
                                                  {"vit_tiny_patch16_224", 2, 8},
                                                  {"vit_base_patch16_224", 1, 2}}};
 constexpr std::size_t kFewestRuns = 3;
@@ -91,13 +94,16 @@ Result<void> time_nodes(Backend& backend,
   return {};
 }
 
-using Parts = std::array<double, 3>;  // launch, a row, a unit
+constexpr std::size_t kParts = 4;
+using Parts = std::array<double, kParts>;  // launch, a row, a FLOP, a byte
 
-Parts regressors(const TimedNode& node) { return {1, node.work.rows, node.work.amount}; }
+Parts regressors(const TimedNode& node) {
+  return {1, node.work.rows, node.work.flops, node.work.bytes};
+}
 
 double predicted(const TimedNode& node, const Parts& parts) {
   const Parts of = regressors(node);
-  return of[0] * parts[0] + of[1] * parts[1] + of[2] * parts[2];
+  return std::inner_product(of.begin(), of.end(), parts.begin(), 0.0);
 }
 
 double misfit(std::span<const TimedNode> nodes, const Parts& parts) {
@@ -115,26 +121,26 @@ std::optional<Parts> fitted(std::span<const TimedNode> nodes, unsigned used) {
   const auto is_used = [used](std::size_t part) { return (used >> part & 1U) != 0; };
   Parts scale{};  // FLOPs and ones in one matrix
   for (const TimedNode& node : nodes) {
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < kParts; ++i) {
       scale[i] = std::max({scale[i], regressors(node)[i], 1e-300});
     }
   }
-  std::array<std::array<double, 4>, 3> system{};
-  for (std::size_t i = 0; i < 3; ++i) {
+  std::array<std::array<double, kParts + 1>, kParts> system{};
+  for (std::size_t i = 0; i < kParts; ++i) {
     system[i][i] = is_used(i) ? 0 : 1;
     for (const TimedNode& node : nodes) {
       const Parts x = regressors(node);
-      for (std::size_t j = 0; j < 3 && is_used(i); ++j) {
+      for (std::size_t j = 0; j < kParts && is_used(i); ++j) {
         system[i][j] += is_used(j) ? x[i] / scale[i] * x[j] / scale[j] / node.seconds : 0;
       }
-      system[i][3] += is_used(i) ? x[i] / scale[i] : 0;  // weight times time is 1
+      system[i][kParts] += is_used(i) ? x[i] / scale[i] : 0;  // weight times time is 1
     }
   }
-  for (std::size_t i = 0; i < 3; ++i) {  // symmetric and positive: no pivoting
+  for (std::size_t i = 0; i < kParts; ++i) {  // symmetric and positive: no pivoting
     const double original = system[i][i];
     for (std::size_t k = 0; k < i; ++k) {
       const double factor = system[i][k] / system[k][k];
-      for (std::size_t j = k; j < 4; ++j) {
+      for (std::size_t j = k; j <= kParts; ++j) {
         system[i][j] -= factor * system[k][j];
       }
     }
@@ -143,14 +149,14 @@ std::optional<Parts> fitted(std::span<const TimedNode> nodes, unsigned used) {
     }
   }
   Parts parts{};
-  for (std::size_t i = 3; i-- > 0;) {
-    parts[i] = system[i][3];
-    for (std::size_t j = i + 1; j < 3; ++j) {
+  for (std::size_t i = kParts; i-- > 0;) {
+    parts[i] = system[i][kParts];
+    for (std::size_t j = i + 1; j < kParts; ++j) {
       parts[i] -= system[i][j] * parts[j];
     }
     parts[i] /= system[i][i];
   }
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < kParts; ++i) {
     parts[i] /= scale[i];
     if (!(parts[i] >= 0) || !std::isfinite(parts[i])) {
       return std::nullopt;
@@ -164,7 +170,8 @@ std::optional<Parts> fitted(std::span<const TimedNode> nodes, unsigned used) {
 OpRate fitted_rate(std::span<const TimedNode> nodes) {
   std::optional<Parts> best;
   double least = 0;
-  for (unsigned used = 1; used < 8; ++used) {  // every choice of parts, the others being 0
+  for (unsigned used = 1; used < 1U << kParts;
+       ++used) {  // every choice of parts, the others being 0
     const std::optional<Parts> parts = fitted(nodes, used);
     const double missed = parts ? misfit(nodes, *parts) : 0;
     if (parts && (!best || missed < least)) {
@@ -173,7 +180,7 @@ OpRate fitted_rate(std::span<const TimedNode> nodes) {
     }
   }
   HALFWATT_CHECK(best.has_value(), "a mean always fits");
-  return {Seconds((*best)[0]), Seconds((*best)[1]), Seconds((*best)[2])};
+  return {Seconds((*best)[0]), Seconds((*best)[1]), Seconds((*best)[2]), Seconds((*best)[3])};
 }
 
 Result<OpRates> probe(Backend& backend, const Precision& precision) {

@@ -7,8 +7,10 @@
 
 namespace halfwatt {
 
+void give_back_free_memory() { ::malloc_trim(0); }
+
 bool restart_resident_peak() {
-  ::malloc_trim(0);
+  give_back_free_memory();
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;  // proc(5): resets VmHWM to what is resident now
   return file.good();

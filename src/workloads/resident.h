@@ -6,7 +6,10 @@
 
 namespace halfwatt {
 
-/// Gives free memory back to the system and begins to count this process's peak anew; false
+/// Gives memory that was freed back to the system, so that it does not count as held.
+void give_back_free_memory();
+
+/// Does that, and begins to count this process's peak anew; false
 /// where the system does not allow that.
 bool restart_resident_peak();
 

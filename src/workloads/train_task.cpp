@@ -1,7 +1,5 @@
 #include "workloads/train_task.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "engine/train/trainer.h"
@@ -13,13 +11,9 @@ namespace {
 class TrainTask final : public EngineTask {
  public:
   TrainTask(ModelChoice choice, EngineDevice device)
-      : choice_(std::move(choice)), device_(std::move(device)) {
-    info_.name = choice_.model.name + " train";
-    info_.labels = {{"model", choice_.model.name},
-                    {"mode", "train"},
-                    {"classes", fmt::format("{}", choice_.model.classes)}};
-    info_.unit = "image";
-  }
+      : choice_(std::move(choice)),
+        device_(std::move(device)),
+        info_(info_of(choice_, "train")) {}
 
   const WorkloadInfo& info() const override { return info_; }
   std::vector<Knob> knobs() const override { return model_knobs(); }

@@ -2,16 +2,10 @@
 
 #include <memory>
 
-#include "engine/models/vit.h"
 #include "workloads/engine_task.h"
+#include "workloads/model_choice.h"
 
 namespace halfwatt {
-
-/// A model that is measured, on random data.
-struct ModelChoice {
-  VitConfig model;
-  std::uint64_t seed = 1;
-};
 
 /// Whole training steps with AdamW, as a `Trainer` does them: images, loss, gradients,
 /// update and the watch on the numbers. `device.backend` outlives it.

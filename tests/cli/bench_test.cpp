@@ -14,18 +14,13 @@ using Json = nlohmann::json;
 
 const std::string kMicro = "bench --model vit_micro_patch4_16 --classes 10 --seconds 0.2 ";
 
-/// Runs with a cache of rates that no user has, as if twice.
-Outcome run_bench(const std::string& words, const Folder& cache) {
-  return run_program(words, "XDG_CACHE_HOME=" + cache.path("") + " ");
-}
+Outcome run_bench(const std::string& words) { return run_program(words, with_shared_cache()); }
 
 TEST(Bench, tells_a_script_of_every_row_what_was_measured_and_what_was_planned) {
-  const Folder folder;
   const Outcome outcome =
       run_bench(kMicro +
-                    "--mode infer --precision fp32,fp8-delayed --batch 4,8 --threads 1 "
-                    "--format json",
-                folder);
+                "--mode infer --precision fp32,fp8-delayed --batch 4,8 --threads 1 "
+                "--format json");
   EXPECT_TRUE(outcome.status == 0 || outcome.status == 4) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["schema"], "halfwatt.bench/1");
@@ -48,7 +43,8 @@ TEST(Bench, tells_a_script_of_every_row_what_was_measured_and_what_was_planned) 
 TEST(Bench, writes_its_rows_as_a_record_and_measures_rates_once) {
   const Folder folder;
   const std::string file = folder.path("rows.jsonl");
-  const Outcome first = run_bench(kMicro + "--batch 4 --format csv --record " + file, folder);
+  const Outcome first =
+      run_program(kMicro + "--batch 4 --format csv --record " + file, with_cache(folder));
   EXPECT_NE(first.err.find("measuring how fast"), std::string::npos) << first.err;
   const Result<Record> record = read_record(file);
   ASSERT_TRUE(record) << record.error().message;
@@ -58,15 +54,15 @@ TEST(Bench, writes_its_rows_as_a_record_and_measures_rates_once) {
   EXPECT_TRUE(record->measurements.back().predicted);
   EXPECT_EQ(first.out.substr(0, 46), "workload,precision,batch,step_ms,step_p05_ms,s");
 
-  const Outcome again = run_bench(kMicro + "--batch 4 --resume --record " + file, folder);
+  const Outcome again =
+      run_program(kMicro + "--batch 4 --resume --record " + file, with_cache(folder));
   EXPECT_EQ(again.err.find("measuring how fast"), std::string::npos) << again.err;
   EXPECT_EQ(read_record(file)->measurements.size(), record->measurements.size());
 }
 
 TEST(Bench, shows_no_figure_of_a_dead_network) {
-  const Folder folder;
   const Outcome outcome =
-      run_bench(kMicro + "--precision O3 --batch 4 --allow-dead --format json", folder);
+      run_bench(kMicro + "--precision O3 --batch 4 --allow-dead --format json");
   EXPECT_EQ(outcome.status, 4);
   EXPECT_NE(outcome.err.find("dead"), std::string::npos);
   const Json row = Json::parse(outcome.out)["rows"][0];
@@ -75,22 +71,20 @@ TEST(Bench, shows_no_figure_of_a_dead_network) {
   for (const char* figure : {"step_ms", "step_p05_ms", "items_per_second", "teraflops"}) {
     EXPECT_TRUE(row[figure].is_null()) << figure;
   }
-  const Outcome table = run_bench(kMicro + "--precision O3 --batch 4 --allow-dead", folder);
+  const Outcome table = run_bench(kMicro + "--precision O3 --batch 4 --allow-dead");
   EXPECT_NE(table.out.find("void"), std::string::npos) << table.out;
 }
 
 TEST(Bench, refuses_a_mode_that_is_certain_to_die_unless_that_is_wanted) {
-  const Folder folder;
-  const Outcome outcome = run_bench(kMicro + "--precision fp32,O3 --batch 4", folder);
+  const Outcome outcome = run_bench(kMicro + "--precision fp32,O3 --batch 4");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("O3: eps 1e-08 is 0 in f16"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("--allow-dead"), std::string::npos);
 }
 
 TEST(Bench, measures_one_product) {
-  const Folder folder;
-  const Outcome outcome = run_bench(
-      "bench op matmul 64x32x16 --precision fp32,bf16 --seconds 0.2 --format json", folder);
+  const Outcome outcome =
+      run_bench("bench op matmul 64x32x16 --precision fp32,bf16 --seconds 0.2 --format json");
   const Json json = Json::parse(outcome.out);
   ASSERT_EQ(json["rows"].size(), 2U);
   EXPECT_EQ(json["unit"], "product");
@@ -115,9 +109,8 @@ TEST(Bench, refuses_bad_input_before_anything_runs) {
       {"bench op matmul 1x1x1 --batch 4", "--batch with bench op"},
       {"bench --resume", "--resume needs --record"},
   };
-  const Folder folder;
   for (const auto& [words, message] : wrong) {
-    const Outcome outcome = run_bench(words, folder);
+    const Outcome outcome = run_bench(words);
     EXPECT_EQ(outcome.status, 2) << words;
     EXPECT_EQ(outcome.out, "") << words;
     EXPECT_NE(outcome.err.find(message), std::string::npos) << words << "\n" << outcome.err;

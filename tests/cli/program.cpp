@@ -29,6 +29,17 @@ Outcome run_program(const std::string& words, const std::string& before) {
   return outcome;
 }
 
+std::string with_cache(const Folder& folder) {
+  return "XDG_CACHE_HOME='" + folder.path("") + "' ";
+}
+
+std::string with_shared_cache() {
+  const char* program = std::getenv("HALFWATT_PROGRAM");
+  EXPECT_NE(program, nullptr);
+  const auto build = std::filesystem::absolute(program).parent_path().parent_path();
+  return "XDG_CACHE_HOME='" + (build / "cache-of-tests").string() + "' ";
+}
+
 Folder::Folder() {
   std::string name = (std::filesystem::temp_directory_path() / "halfwatt-test-XXXXXX").string();
   EXPECT_NE(::mkdtemp(name.data()), nullptr);

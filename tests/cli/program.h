@@ -33,6 +33,12 @@ class Folder {
   std::filesystem::path path_;
 };
 
+/// To go in front: what is measured of this machine is kept in that folder.
+std::string with_cache(const Folder& folder);
+/// The same of the one folder that all tests share to which it does not matter when it was
+/// measured; it lies in the build's.
+std::string with_shared_cache();
+
 std::string read_file(const std::filesystem::path& path);
 
 }  // namespace halfwatt

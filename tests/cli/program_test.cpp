@@ -284,7 +284,7 @@ constexpr Bad kBad[] = {
     {"tune --workload study:train-fp32 --reference max", 2, "known only afterwards"},
     {"tune --workload study:train-fp32 --keep 90,", 2, "--keep: a number is missing"},
     {"tune --workload", 2, "--workload: a value is missing"},
-    {"infer", 2, "infer: --model NAME is missing"},
+    {"infer", 2, "--model NAME is missing"},
     {"infer --model resnet50", 2, "no model resnet50; there are vit_"},
     {"infer --model vit_micro_patch4_16", 2, "--input is missing: a safetensors file, or syn"},
     {"infer --model vit_micro_patch4_16 --batch 0", 2, "--batch 0: needed a number from 1"},

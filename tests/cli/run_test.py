@@ -188,7 +188,7 @@ class UnderLimit(unittest.TestCase):
     def test_a_lower_limit_slows_an_unmodified_command(self):
         def seconds(limit):
             begin = time.monotonic()
-            done = run("run", "--limit", limit, *self.flags, "--", ODD_JOB, "steps", "50", "10")
+            done = run("run", "--limit", limit, *self.flags, "--", ODD_JOB, "steps", "25", "10")
             self.assertEqual(done.returncode, 0, done.stderr)
             return time.monotonic() - begin
         self.assertGreater(seconds("100") / seconds("350"), 1.2)

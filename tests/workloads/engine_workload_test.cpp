@@ -7,6 +7,7 @@
 #include "measure/meter.h"
 #include "measure/record_json.h"
 #include "workloads/infer_task.h"
+#include "workloads/train_task.h"
 
 namespace halfwatt {
 namespace {
@@ -42,7 +43,8 @@ Result<Measurement> measured(EngineWorkload& workload, Clock& clock, const Setti
 TEST(EngineWorkload, is_measured_like_any_other) {
   SteadyClock clock;
   const auto backend = *open_cpu();
-  const OpRates rates = {{"matmul f32", {Seconds(1e-6), Seconds(0), Seconds(1e-10)}}};
+  const OpRates rates = {
+      {"matmul f32>f32", {Seconds(1e-6), Seconds(0), Seconds(1e-10), Seconds(0)}}};
   EngineWorkload workload(train_task(micro(), {backend.get(), rates}), clock, kMuch);
   const auto window = measured(workload, clock, setting("fp32", 4));
   ASSERT_TRUE(window) << window.error().message;

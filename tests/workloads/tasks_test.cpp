@@ -10,6 +10,7 @@
 #include "workloads/plan_run.h"
 #include "workloads/product_task.h"
 #include "workloads/random_data.h"
+#include "workloads/train_task.h"
 
 namespace halfwatt {
 namespace {

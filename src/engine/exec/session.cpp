@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "base/check.h"
@@ -57,26 +56,6 @@ class StepCounts final : public StepProgress {
 };
 
 }  // namespace
-
-Footprint footprint(std::span<const Plan> plans, int device) {
-  Footprint sum;
-  std::set<std::string> seen;
-  for (const Plan& plan : plans) {
-    Plan rest = plan;  // without the states that an earlier plan has
-    std::erase_if(rest.devices[static_cast<std::size_t>(device)].states, [&](int state) {
-      return !seen.insert(plan.graph.states()[static_cast<std::size_t>(state)].name).second;
-    });
-    const Footprint own = footprint(rest, device);
-    sum.parameters += own.parameters;
-    sum.moments += own.moments;
-    sum.accumulators += own.accumulators;
-    sum.others += own.others;
-    sum.inputs += own.inputs;
-    sum.arena = std::max(sum.arena, own.arena);
-    sum.largest_workspace = std::max(sum.largest_workspace, own.largest_workspace);
-  }
-  return sum;
-}
 
 Result<std::unique_ptr<Session>> Session::open(std::vector<Plan> plans,
                                                std::vector<Backend*> backends,

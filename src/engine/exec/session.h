@@ -11,12 +11,9 @@
 
 namespace halfwatt {
 
-/// What a session of `plans` allocates on one device, to the byte: a state once, the inputs of
-/// every plan, and the largest arena.
-Footprint footprint(std::span<const Plan> plans, int device);
-
-/// Plans ready to run on their devices: all of them bind the same states and, one at a time,
-/// the same arenas. After open() nothing more is allocated on a device.
+/// Plans ready to run on their devices, in as much memory as shared_footprint() says: all of
+/// them bind the same states and, one at a time, the same arenas. After open() nothing more is
+/// allocated on a device.
 class Session {
  public:
   /// `backends`, one for each device of the plans, and `states` outlive it. Errors: no memory.

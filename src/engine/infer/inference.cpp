@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "engine/passes/pipeline.h"
@@ -43,29 +42,6 @@ Error too_large(const InferRecipe& recipe, const Plan& plan, const Target& targe
 }
 
 }  // namespace
-
-Result<void> check_images(const VitConfig& model, const TensorView& images) {
-  const Shape& shape = images.type.shape;
-  const Shape one{1, model.channels, model.image, model.image};
-  if (images.type.dtype != DType::f32 || shape.rank() != 4 || shape[0] < 1 ||
-      !(shape.with(0, 1) == one)) {
-    return bad_input(fmt::format("images: {}; {} needs f32 Nx{}x{}x{} of one image or more",
-                                 text(images.type), model.name, model.channels, model.image,
-                                 model.image));
-  }
-  const auto numbers = images.as<float>();
-  const auto bad = std::find_if(numbers.begin(), numbers.end(),
-                                [](float number) { return !std::isfinite(number); });
-  if (bad == numbers.end()) {
-    return {};
-  }
-  const std::int64_t place = (bad - numbers.begin()) % one.elements();
-  const std::int64_t side = model.image;
-  return bad_input(fmt::format(
-      "images: image {} holds {} in channel {}, row {}, column {}; needed finite numbers",
-      (bad - numbers.begin()) / one.elements(), *bad, place / (side * side),
-      place / side % side, place % side));
-}
 
 Result<std::unique_ptr<Inference>> Inference::open(const InferRecipe& recipe,
                                                    Backend& backend) {

@@ -18,11 +18,6 @@ struct InferRecipe {
   std::int64_t batch = 8;  ///< images at once
 };
 
-/// Whether `images` are some that the model takes: f32 [N, C, S, S], one at least, all numbers
-/// finite. Errors (bad_input): what they are and what was needed; of a number that is not
-/// finite, the image and the place.
-Result<void> check_images(const VitConfig& model, const TensorView& images);
-
 /// A model on one device, from images to logits.
 class Inference {
  public:
@@ -39,10 +34,10 @@ class Inference {
   bool is_emulated() const;
 
   /// The logits, [N, classes] in the dtype of the model's output, of images that
-  /// check_images() passes. Any N: always a whole batch is computed, the last image repeated
-  /// where there are no more. An image has the same logits to the bit beside any others and
-  /// wherever it stands, except in fp8, whose scale is one for the batch. Errors: the device is
-  /// lost.
+  /// check_images() (models/images.h) passes. Any N: always a whole batch is computed, the last
+  /// image repeated where there are no more. An image has the same logits to the bit beside any
+  /// others and wherever it stands, except in fp8, whose scale is one for the batch. Errors:
+  /// the device is lost.
   Result<Tensor> logits(const TensorView& images);
 
  private:

@@ -161,7 +161,8 @@ Target target_of(const Rates& rates, const std::string& name) {
   return finished(std::move(target), kProductWorkspace);
 }
 
-// What a CPU computes slowly it computes nonetheless; probes will measure its rates.
+// A name alone: what this machine's processors can do only a backend knows, and their rates are
+// measured.
 Target cpu(const std::string& name) {
   Target target;
   target.name = name;

@@ -10,7 +10,7 @@
 namespace halfwatt {
 
 /// Devices that plans can be made for without having them, in the order in which they are
-/// listed to users; `cpu`, whose rates nobody knows before they are measured, is the last.
+/// listed to users; `cpu`, of which only the name is known here, is the last.
 std::vector<std::string> known_targets();
 
 /// The device that a user calls `name`: one of known_targets(), also with a number to tell two

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "base/check.h"
 #include "engine/ops/op_def.h"
@@ -170,6 +172,20 @@ class Lowering {
   std::vector<std::pair<int, Wait>> transfers_;  // out of which state
 };
 
+std::size_t& part_of(Footprint& sum, StateRole role) {
+  switch (role) {
+    case StateRole::parameter:
+    case StateRole::copy:
+      return sum.parameters;
+    case StateRole::moment:
+      return sum.moments;
+    case StateRole::accumulator:
+      return sum.accumulators;
+    default:
+      return sum.others;
+  }
+}
+
 }  // namespace
 
 std::size_t aligned(std::size_t bytes) {
@@ -184,33 +200,28 @@ Result<Plan> lower(const Graph& graph, std::span<const Target> targets) {
 }
 
 Footprint footprint(const Plan& plan, int device) {
-  const DevicePlan& here = plan.devices[static_cast<std::size_t>(device)];
+  const Plan* const one = &plan;
+  return shared_footprint({&one, 1}, device);
+}
+
+Footprint shared_footprint(std::span<const Plan* const> plans, int device) {
   Footprint sum;
-  for (const int index : here.states) {
-    const StateSpec& state = plan.graph.states()[static_cast<std::size_t>(index)];
-    const std::size_t bytes = aligned(state.type.bytes());
-    switch (state.role) {
-      case StateRole::parameter:
-      case StateRole::copy:
-        sum.parameters += bytes;
-        break;
-      case StateRole::moment:
-        sum.moments += bytes;
-        break;
-      case StateRole::accumulator:
-        sum.accumulators += bytes;
-        break;
-      default:
-        sum.others += bytes;
-        break;
+  std::set<std::string> seen;
+  for (const Plan* plan : plans) {
+    const DevicePlan& here = plan->devices[static_cast<std::size_t>(device)];
+    for (const int index : here.states) {
+      const StateSpec& state = plan->graph.states()[static_cast<std::size_t>(index)];
+      if (seen.insert(state.name).second) {
+        part_of(sum, state.role) += aligned(state.type.bytes());
+      }
     }
-  }
-  sum.arena = here.arena;
-  for (const int input : here.inputs) {
-    sum.inputs += aligned(plan.inputs[static_cast<std::size_t>(input)].type.bytes());
-  }
-  for (const Step& step : here.steps) {
-    sum.largest_workspace = std::max(sum.largest_workspace, step.workspace.type.bytes());
+    for (const int input : here.inputs) {
+      sum.inputs += aligned(plan->inputs[static_cast<std::size_t>(input)].type.bytes());
+    }
+    sum.arena = std::max(sum.arena, here.arena);
+    for (const Step& step : here.steps) {
+      sum.largest_workspace = std::max(sum.largest_workspace, step.workspace.type.bytes());
+    }
   }
   return sum;
 }

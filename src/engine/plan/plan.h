@@ -92,5 +92,8 @@ struct Footprint {
 };
 
 Footprint footprint(const Plan& plan, int device);
+/// Bytes of plans that are bound to the same states and run one at a time, as a session has
+/// them: a state once, the inputs of every plan, and the largest arena.
+Footprint shared_footprint(std::span<const Plan* const> plans, int device);
 
 }  // namespace halfwatt

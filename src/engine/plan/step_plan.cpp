@@ -76,21 +76,12 @@ Result<StepPlan> lower_step(const Graph& graph,
   return step;
 }
 
-Footprint footprint(const StepPlan& step, int device) {
-  Footprint sum = footprint(step.plan, device);
-  if (!step.update) {
-    return sum;
+Footprint StepPlan::footprint(int device) const {
+  std::vector<const Plan*> plans = {&plan};
+  if (update) {
+    plans.push_back(&*update);
   }
-  // The update has all states that micro-batches have, and moments: it knows every parameter.
-  const Footprint update = footprint(*step.update, device);
-  sum.parameters = std::max(sum.parameters, update.parameters);
-  sum.moments = std::max(sum.moments, update.moments);
-  sum.accumulators = std::max(sum.accumulators, update.accumulators);
-  sum.others = std::max(sum.others, update.others);
-  sum.arena = std::max(sum.arena, update.arena);
-  sum.inputs += update.inputs;
-  sum.largest_workspace = std::max(sum.largest_workspace, update.largest_workspace);
-  return sum;
+  return shared_footprint(plans, device);
 }
 
 std::optional<StepTime> predict(const Plan& plan, std::span<const Target> targets) {

@@ -15,6 +15,9 @@ struct StepPlan {
   Plan plan;
   std::optional<Plan> update = {};
   int micro_batches = 1;
+
+  /// Bytes that it holds on one device.
+  Footprint footprint(int device) const;
 };
 
 /// Lowers what the passes made. Errors: as lower().
@@ -22,9 +25,6 @@ Result<StepPlan> lower_step(const Graph& graph,
                             const std::optional<Graph>& update,
                             int micro_batches,
                             std::span<const Target> targets);
-
-/// Bytes that a step holds on one device.
-Footprint footprint(const StepPlan& step, int device);
 
 /// How long something takes, and how long each device works in that time.
 struct StepTime {

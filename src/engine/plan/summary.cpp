@@ -70,7 +70,7 @@ class Summary {
       const Target& target = targets_[device];
       summary_.devices.push_back(
           {target.name, target.source, target.memory,
-           footprint(*step_, static_cast<int>(device)),
+           step_->footprint(static_cast<int>(device)),
            known_ ? std::optional(prediction->busy[device]) : std::nullopt,
            emulates(static_cast<int>(device))});
     }
@@ -189,7 +189,7 @@ class Summary {
   std::optional<Seconds> gain(const Graph& graph, int id, double more, int times) const {
     const Target& target = targets_[static_cast<std::size_t>(graph.node(id).device)];
     const auto slow = target.flops.find(DType::f32);
-    if (!has_rates(target) || slow == target.flops.end()) {
+    if (target.time || !has_rates(target) || slow == target.flops.end()) {
       return std::nullopt;
     }
     const Cost cost = halfwatt::cost(graph, id);

@@ -28,7 +28,7 @@ struct UnalignedProduct {
   std::string extents;  ///< "160x768 . 768x1"
   double padding = 0;   ///< FLOPs that padded extents have more, as a share
   /// What padding gains in a step at most: the time at fp32's rate less that of the padded
-  /// product. nullopt: a rate is unknown.
+  /// product. nullopt: a rate is unknown, or was measured of just such products.
   std::optional<Seconds> gain;
 };
 

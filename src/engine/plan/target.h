@@ -45,7 +45,7 @@ struct Target {
 
 /// Whether times on `target` can be predicted.
 inline bool has_rates(const Target& target) {
-  return !target.flops.empty() && target.bytes_per_second > 0;
+  return target.time || (!target.flops.empty() && target.bytes_per_second > 0);
 }
 /// What the operands of a product are rounded to: the dtype that its rate depends on.
 DType operands_of(const Graph& graph, const Node& node);

@@ -7,11 +7,21 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace halfwatt {
 namespace {
 
 using Json = nlohmann::json;
+
+// A whole number that is not cut off or wrapped around on the way into a `T`.
+template <class T>
+bool holds_whole(const Json& json) {
+  return json.is_number_unsigned()
+             ? std::in_range<T>(json.get<std::uint64_t>())
+             : json.is_number_integer() && std::in_range<T>(json.get<std::int64_t>());
+}
 
 // Takes keys out of one object, so that those that nobody took are known to be misspelt.
 class Section {
@@ -23,6 +33,13 @@ class Section {
     taken_.insert(key);
     if (!object_->contains(key)) {
       return;
+    }
+    if constexpr (std::is_integral_v<T>) {
+      if (!holds_whole<T>(object_->at(key))) {
+        wrong_ = fmt::format("{}.{} is {}, needs a whole number", name_, key,
+                             object_->at(key).dump());
+        return;
+      }
     }
     try {
       value = object_->at(key).get<T>();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.h"
+#include "engine/models/images.h"
 #include "engine/models/initial.h"
 #include "engine/ops/delayed_scaling.h"
 #include "engine/passes/delayed_scaling.h"
@@ -128,10 +128,31 @@ double Trainer::number(int plan, std::string_view result) const {
   return doubles(session_->result(plan, result))[0];
 }
 
+Result<void> Trainer::check(const ImageSet& images) const {
+  const VitConfig& model = recipe_.model;
+  if (const auto fine = check_image_type(model, images.images.type()); !fine) {
+    return fine.error();
+  }
+  if (images.images.shape()[0] != images.size()) {
+    return bad_input(
+        fmt::format("images: {}, and {} labels", images.images.shape()[0], images.size()));
+  }
+  // One logit tells two classes apart.
+  if (const auto classes = std::max<std::int64_t>(model.classes, 2); images.classes > classes) {
+    return bad_input(fmt::format("labels: of {} classes; {} tells {} apart", images.classes,
+                                 model.name, classes));
+  }
+  return {};
+}
+
 Result<StepReport> Trainer::step(const ImageSet& images) {
-  HALFWATT_CHECK(images.size() == step_size(), "as many images as a step takes");
-  HALFWATT_CHECK(images.classes <= std::max<std::int64_t>(recipe_.model.classes, 2),
-                 "labels of the model's classes");
+  if (const auto fine = check(images); !fine) {
+    return fine.error();
+  }
+  if (images.size() != step_size()) {
+    return bad_input(
+        fmt::format("images: {} of them; a step takes {}", images.size(), step_size()));
+  }
   ++attempt_;
   double loss = 0;
   for (int part = 0; part < recipe_.micro_batches; ++part) {
@@ -211,6 +232,9 @@ std::vector<std::string> Trainer::amax_warnings(int plan) const {
 }
 
 Result<Evaluation> Trainer::evaluate(const ImageSet& images) {
+  if (const auto fine = images.size() > 0 ? check(images) : Result<void>(); !fine) {
+    return fine.error();
+  }
   Evaluation sum;
   for (std::int64_t first = 0; first < images.size(); first += recipe_.batch) {
     const std::int64_t valid = std::min(recipe_.batch, images.size() - first);

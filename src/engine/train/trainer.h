@@ -65,15 +65,17 @@ class Trainer {
   std::int64_t parameters() const { return parameters_; }
   States& states() { return states_; }
 
-  /// One step on step_size() images. Errors: the device is lost.
+  /// One step on step_size() images. Errors: images or labels that are not what the model
+  /// takes, and then nothing was done; the device is lost.
   Result<StepReport> step(const ImageSet& images);
   /// Every image counts once, whatever their number; with the averages of the parameters, where
-  /// the recipe has these. Errors: the device is lost.
+  /// the recipe has these. Errors: as step().
   Result<Evaluation> evaluate(const ImageSet& images);
 
  private:
   Trainer(const TrainRecipe& recipe, Backend& backend) : recipe_(recipe), backend_(&backend) {}
   Result<void> initialise();
+  Result<void> check(const ImageSet& images) const;
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
   void bind_key(int plan, std::int64_t first_sample);
   StepReport report(double loss);

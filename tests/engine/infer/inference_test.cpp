@@ -8,7 +8,9 @@
 
 #include "base/rng.h"
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/models/images.h"
 #include "engine/models/weights.h"
+#include "support/forwarding_backend.h"
 
 namespace halfwatt {
 namespace {
@@ -124,28 +126,15 @@ TEST(Inference, says_which_modes_this_device_only_emulates) {
 }
 
 /// A device with another memory.
-class SmallBackend final : public Backend {
+class SmallBackend final : public ForwardingBackend {
  public:
-  explicit SmallBackend(double bytes) : real_(*open_cpu({"cpu", 1})), target_(real_->target()) {
+  explicit SmallBackend(double bytes)
+      : ForwardingBackend(*open_cpu({"cpu", 1})), target_(ForwardingBackend::target()) {
     target_.memory = Bytes(bytes);
   }
   const Target& target() const override { return target_; }
-  Buffer allocate(std::size_t bytes) override { return real_->allocate(bytes); }
-  std::size_t allocated() const override { return real_->allocated(); }
-  void upload(std::byte* to, std::span<const std::byte> from) override {
-    real_->upload(to, from);
-  }
-  void download(std::span<std::byte> to, const std::byte* from) override {
-    real_->download(to, from);
-  }
-  std::unique_ptr<Executable> compile(const Plan& plan,
-                                      int device,
-                                      const Bound& bound) override {
-    return real_->compile(plan, device, bound);
-  }
 
  private:
-  std::unique_ptr<Backend> real_;
   Target target_;
 };
 

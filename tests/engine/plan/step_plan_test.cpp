@@ -82,8 +82,8 @@ StepPlan step(int micro_batches, std::int64_t batch) {
 }
 
 TEST(StepPlan, has_accumulators_only_of_several_micro_batches) {
-  const Footprint whole = footprint(step(1, 8), 0);
-  const Footprint parts = footprint(step(4, 2), 0);
+  const Footprint whole = step(1, 8).footprint(0);
+  const Footprint parts = step(4, 2).footprint(0);
   EXPECT_EQ(whole.accumulators, 0U);
   EXPECT_GT(parts.accumulators, 0U);
   EXPECT_EQ(whole.parameters, parts.parameters);

@@ -41,6 +41,15 @@ TEST(RecipeFile, is_refused_with_the_key_that_is_wrong) {
             std::string::npos);
   EXPECT_NE(refusal("{" + data + R"(,"model":{"name":"resnet"}})").find("no model resnet"),
             std::string::npos);
+  for (const char* batch : {"16.5", "true", "1e30", "18446744073709551615", "-0.5"}) {
+    EXPECT_NE(refusal("{" + data + "," + model + R"(,"batch":)" + batch + "}")
+                  .find(", needs a whole number"),
+              std::string::npos)
+        << batch;
+  }
+  EXPECT_NE(refusal("{" + data + "," + model + R"(,"micro_batches":4294967297})")
+                .find("micro_batches is 4294967297, needs a whole number"),
+            std::string::npos);
   EXPECT_NE(refusal("{" + data + "," + model + R"(,"batch":0})").find("1 or more"),
             std::string::npos);
   EXPECT_NE(

@@ -86,6 +86,37 @@ TEST_F(TrainerTest, ends_where_it_ends_with_the_blocks_computed_twice) {
   }
 }
 
+TEST_F(TrainerTest, refuses_images_that_its_model_does_not_take) {
+  const auto trainer = open(recipe("fp32"));
+  const auto expect_refused = [&](const ImageSet& images, const std::string& says) {
+    const auto stepped = trainer->step(images);
+    ASSERT_FALSE(stepped) << says;
+    EXPECT_EQ(stepped.error().kind, ErrorKind::bad_input);
+    EXPECT_EQ(stepped.error().message, says);
+    const auto evaluated = trainer->evaluate(images);
+    ASSERT_FALSE(evaluated) << says;
+    EXPECT_EQ(evaluated.error().message, says);
+  };
+  ImageSet bad = digits_.at(first(16));
+  bad.images = Tensor({DType::f32, Shape{16, 1, 8, 4}});
+  expect_refused(bad,
+                 "images: f32 16x1x8x4; vit_micro_patch2_8 needs f32 Nx1x8x8 of one image "
+                 "or more");
+  bad.images = Tensor({DType::f32, Shape{16, 64}});
+  expect_refused(
+      bad, "images: f32 16x64; vit_micro_patch2_8 needs f32 Nx1x8x8 of one image or more");
+  bad = digits_.at(first(16));
+  bad.labels.pop_back();
+  expect_refused(bad, "images: 16, and 15 labels");
+  bad = digits_.at(first(16));
+  bad.classes = 11;
+  expect_refused(bad, "labels: of 11 classes; vit_micro_patch2_8 tells 10 apart");
+  const auto fewer = trainer->step(digits_.at(first(15)));
+  ASSERT_FALSE(fewer);
+  EXPECT_EQ(fewer.error().message, "images: 15 of them; a step takes 16");
+  EXPECT_EQ(trainer->step(digits_.at(first(16)))->attempt, 1) << "nothing was done before";
+}
+
 TEST_F(TrainerTest, refuses_a_pattern_that_matches_no_layer) {
   TrainRecipe how = recipe("bf16");
   how.overrides = {*precision_override("blocks.7.*=fp32")};

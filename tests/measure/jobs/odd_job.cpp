@@ -135,11 +135,11 @@ int copy_input() {
 
 // Counts up, and then down for ever.
 int count_back() {
-  for (int i = 1; i < 900; ++i) {
+  for (int i = 1; i < 300; ++i) {
     std::this_thread::sleep_for(milliseconds(2));
     tell(i, 1000000);
   }
-  for (int i = 800; true; i = std::max(i - 1, 100)) {
+  for (int i = 200; true; i = std::max(i - 1, 100)) {
     std::this_thread::sleep_for(milliseconds(2));
     tell(i, 1000000);
   }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/result.h"
+#include "engine/models/vit.h"
+#include "engine/tensor/tensor.h"
+
+namespace halfwatt {
+
+/// Whether images of that type are some that the model takes: f32 [N, C, S, S], one at least.
+/// Errors (bad_input): what they are and what was needed.
+Result<void> check_image_type(const VitConfig& model, const TensorType& images);
+
+/// The same of images that are there, and whether all numbers are finite. Errors (bad_input):
+/// as above; of a number that is not finite, the image and the place.
+Result<void> check_images(const VitConfig& model, const TensorView& images);
+
+}  // namespace halfwatt
