@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/failure.h"
 #include "engine/passes/rewrite.h"
 
 namespace halfwatt {
@@ -79,7 +80,12 @@ class Backward {
       return;
     }
     const OpDef& row = definition(node.op);
-    HALFWATT_CHECK(row.gradient, "the gradient of an op that has none");
+    for (std::size_t at = 0; at < of_outputs.size(); ++at) {
+      // Statistics, sums and the losses of single samples are there for others to see.
+      if (of_outputs[at] && (!row.gradient || at > 0)) {
+        throw no_gradient(node, "output", at);
+      }
+    }
     const auto wanted = std::make_unique<bool[]>(node.inputs.size());
     for (std::size_t at = 0; at < node.inputs.size(); ++at) {
       wanted[at] = is_wanted(node.inputs[at]);
@@ -88,10 +94,22 @@ class Backward {
     const InputGradients gradients = row.gradient(
         build_, {node, id, of_outputs, std::span(wanted.get(), node.inputs.size())});
     for (std::size_t at = 0; at < node.inputs.size(); ++at) {
-      if (wanted[at] && at < gradients.size() && gradients[at]) {
-        add_to(node.inputs[at], *gradients[at]);
+      if (!wanted[at]) {
+        continue;
       }
+      if (at >= gradients.size() || !gradients[at]) {
+        throw no_gradient(node, "input", at);
+      }
+      add_to(node.inputs[at], *gradients[at]);
     }
+  }
+
+  // A loss that depends on its parameters this way cannot be learned from; told rather than
+  // learned from without.
+  static Failure no_gradient(const Node& node, std::string_view side, std::size_t at) {
+    return Failure(bad_input(fmt::format(
+        "{}{}{}: the loss depends on parameters through {} {}, which has no gradient",
+        node.name, node.name.empty() ? "" : ": ", name_of(node.op), side, at)));
   }
 
   // A parameter may be read as itself and as copies: its gradient is the sum.
