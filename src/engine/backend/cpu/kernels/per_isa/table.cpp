@@ -16,9 +16,9 @@ const Kernels<E>& table() {
       .layer_norm_backward = layer_norm_backward<E>,
       .layer_norm_backward_bytes = layer_norm_backward_bytes<E>,
       .attention_forward = attention_forward<E>,
-      .attention_forward_bytes = attention_forward_bytes<T>,
+      .attention_forward_bytes = attention_forward_bytes<E>,
       .attention_backward = attention_backward<E>,
-      .attention_backward_bytes = attention_backward_bytes<T>,
+      .attention_backward_bytes = attention_backward_bytes<E>,
       .gelu_forward = gelu_forward<E>,
       .gelu_backward = gelu_backward<E>,
       .cross_entropy = cross_entropy<E>,
@@ -33,7 +33,7 @@ const Kernels<E>& table() {
       .sum_rows_bytes = sum_rows_bytes<E>,
       .scale_rows = scale_rows<E>,
       .matmul = matmul<E>,
-      .matmul_bytes = matmul_bytes<T>,
+      .matmul_bytes = matmul_bytes<E>,
   };
   return kTable;
 }
