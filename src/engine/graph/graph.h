@@ -30,7 +30,7 @@ struct Node {
   Op op = Op::input;
   std::vector<Value> inputs;
   Attributes attributes;
-  std::vector<TensorType> outputs;  ///< none of `write`, else 1 to 5
+  std::vector<TensorType> outputs;  ///< none of `write`, else 1 or more
   std::string name;  ///< path of its layer, "blocks.0.attn.qkv"; kept by every pass
   Phase phase = Phase::forward;
   int device = 0;  ///< index into the targets of the compilation

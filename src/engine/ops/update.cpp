@@ -1,3 +1,4 @@
+#include "engine/ops/optimizer.h"
 #include "engine/ops/rows.h"
 #include "engine/ops/rules.h"
 
@@ -61,43 +62,56 @@ Result<Types> advance_outputs(const Node&, Inputs inputs) {
   return Types{inputs[0]};
 }
 
-// The last inputs of an optimizer: gradient, factor, rate, steps applied, whether to skip.
-Result<void> check_optimizer(Inputs inputs, std::size_t gradient) {
-  for (const TensorType& each : inputs.first(gradient + 1)) {
-    if (!is_float(each.dtype) || !(each.shape == inputs[0].shape)) {
-      return differ("the parameter and its gradient or moment", inputs[0], each);
+// Not finite, unchanged: how many elements of the parameter are so after the step.
+const TensorType kTally{DType::i64, Shape{2}};
+
+// One parameter, its moments and gradient: of one shape, and of the dtypes that `first` has.
+Result<void> check_parameter(Inputs own, Inputs first) {
+  for (std::size_t at = 0; at < own.size(); ++at) {
+    if (!is_float(own[at].dtype) || !(own[at].shape == own[0].shape)) {
+      return differ("the parameter and its gradient or moment", own[0], own[at]);
+    }
+    if (own[at].dtype != first[at].dtype) {
+      return differ("parameters of one update", first[at], own[at]);
     }
   }
-  for (const TensorType& each : inputs.subspan(gradient + 1, 2)) {
+  return {};
+}
+
+Result<void> check_shared(Inputs shared) {
+  for (const TensorType& each : shared.first(2)) {
     if (!is_scalar(each)) {
       return not_scalar("a factor or rate", each);
     }
   }
-  return check_counter(inputs.subspan(gradient + 3, 2));
+  return check_counter(shared.subspan(2, 2));
 }
 
-// Not finite, unchanged: how many elements of the parameter are so after the step.
-const TensorType kTally{DType::i64, Shape{2}};
-
-// inputs: parameter, first and second moment, gradient, factor, rate, applied, skip.
-// attributes `beta1`, `beta2`, `eps`, `decay`, `math`: the dtype of the arithmetic. Decoupled
-// decay (Loshchilov and Hutter 2019), operations in PyTorch's order. Outputs: parameter and
-// moments after the step, the same as before it if skipped; tally.
-Result<Types> adamw_outputs(const Node&, Inputs inputs) {
-  if (const auto fits = check_optimizer(inputs, 3); !fits) {
+// Of both optimizers, each of which updates any number of parameters that differ in their shape
+// alone. inputs: for every parameter itself, its moments and its gradient, then what all share:
+// factor, rate, applied, skip and, to round one parameter stochastically, a random key.
+// Outputs: for every parameter itself and its moments after the step, the same as before it if
+// skipped, and its tally. So an output has the number of the input that it may overwrite.
+template <Op kOp>
+Result<Types> optimizer_outputs(const Node&, Inputs inputs) {
+  const ParametersOfUpdate of = parameters_of(kOp, inputs.size());
+  if (of.rest > (of.count == 1 ? 1 : 0)) {
+    return bad_input(fmt::format("{} inputs, needs {} for each parameter and {}", inputs.size(),
+                                 of.each, kSharedInputs));
+  }
+  Types outputs;
+  for (std::size_t at = 0; at < of.count; ++at) {
+    const Inputs own = inputs.subspan(at * of.each, of.each);
+    if (const auto fits = check_parameter(own, inputs.first(of.each)); !fits) {
+      return fits.error();
+    }
+    outputs.insert(outputs.end(), own.begin(), own.end() - 1);
+    outputs.push_back(kTally);
+  }
+  if (const auto fits = check_shared(inputs.subspan(of.shared())); !fits) {
     return fits.error();
   }
-  return Types{inputs[0], inputs[1], inputs[2], kTally};
-}
-
-// inputs: parameter, momentum, gradient, factor, rate, applied, skip. attributes `momentum`,
-// `decay`, `math`. As torch.optim.SGD: decay goes into the gradient, the first step's momentum
-// is the gradient.
-Result<Types> sgd_outputs(const Node&, Inputs inputs) {
-  if (const auto fits = check_optimizer(inputs, 2); !fits) {
-    return fits.error();
-  }
-  return Types{inputs[0], inputs[1], kTally};
+  return outputs;
 }
 
 // inputs: average, parameter, skip. attribute `decay`.
@@ -137,10 +151,17 @@ const OpDef kGradientFactor{Op::gradient_factor, "gradient_factor", NumericClass
                             factor_outputs};
 const OpDef kLearningRate{Op::learning_rate, "learning_rate", NumericClass::update, 1, 1,
                           rate_outputs};
-const OpDef kAdamw{Op::adamw, "adamw", NumericClass::update, 8, 9, adamw_outputs,
-                   nullptr,   nullptr, InPlace::matching};
-const OpDef kSgd{Op::sgd, "sgd",   NumericClass::update, 7, 8, sgd_outputs,
-                 nullptr, nullptr, InPlace::matching};
+// Moments: the first and the second. attributes `beta1`, `beta2`, `eps`, `decay`, `math`: the
+// dtype of the arithmetic. Decoupled decay (Loshchilov and Hutter 2019), operations in
+// PyTorch's order.
+const OpDef kAdamw{Op::adamw, "adamw",    NumericClass::update,
+                   8,         kAnyNumber, optimizer_outputs<Op::adamw>,
+                   nullptr,   nullptr,    InPlace::matching};
+// Moment: the momentum. attributes `momentum`, `decay`, `math`. As torch.optim.SGD: decay goes
+// into the gradient, the first step's momentum is the gradient.
+const OpDef kSgd{Op::sgd, "sgd",      NumericClass::update,
+                 7,       kAnyNumber, optimizer_outputs<Op::sgd>,
+                 nullptr, nullptr,    InPlace::matching};
 const OpDef kEma{Op::ema, "ema",   NumericClass::update, 3, 3, ema_outputs,
                  nullptr, nullptr, InPlace::matching};
 // inputs: a counter, whether to leave it. Output: one more.

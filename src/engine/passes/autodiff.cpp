@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/failure.h"
 #include "engine/passes/rewrite.h"
 
 namespace halfwatt {
@@ -35,12 +36,18 @@ class Backward {
     wanted_.resize(static_cast<std::size_t>(forward_));
     for (int id = 0; id < forward_; ++id) {
       const Node& node = graph_->node(id);
-      bool wanted = node.op == Op::read;
+      bool wanted = node.op == Op::read && is_learned(node);
       for (const Value input : node.inputs) {
         wanted = wanted || is_wanted(input);
       }
       wanted_[static_cast<std::size_t>(id)] = wanted;
     }
+  }
+
+  // Scales of formats and the like are read, too, and follow by rules of their own.
+  bool is_learned(const Node& read) const {
+    const StateRole role = graph_->state(read.attributes.word("state"))->role;
+    return role == StateRole::parameter || role == StateRole::copy;
   }
 
   bool is_wanted(Value value) const { return wanted_[static_cast<std::size_t>(value.node)]; }
@@ -79,7 +86,12 @@ class Backward {
       return;
     }
     const OpDef& row = definition(node.op);
-    HALFWATT_CHECK(row.gradient, "the gradient of an op that has none");
+    for (std::size_t at = 0; at < of_outputs.size(); ++at) {
+      // Statistics, sums and the losses of single samples are there for others to see.
+      if (of_outputs[at] && (!row.gradient || at > 0)) {
+        throw no_gradient(node, "output", at);
+      }
+    }
     const auto wanted = std::make_unique<bool[]>(node.inputs.size());
     for (std::size_t at = 0; at < node.inputs.size(); ++at) {
       wanted[at] = is_wanted(node.inputs[at]);
@@ -88,10 +100,22 @@ class Backward {
     const InputGradients gradients = row.gradient(
         build_, {node, id, of_outputs, std::span(wanted.get(), node.inputs.size())});
     for (std::size_t at = 0; at < node.inputs.size(); ++at) {
-      if (wanted[at] && at < gradients.size() && gradients[at]) {
-        add_to(node.inputs[at], *gradients[at]);
+      if (!wanted[at]) {
+        continue;
       }
+      if (at >= gradients.size() || !gradients[at]) {
+        throw no_gradient(node, "input", at);
+      }
+      add_to(node.inputs[at], *gradients[at]);
     }
+  }
+
+  // A loss that depends on its parameters this way cannot be learned from; told rather than
+  // learned from without.
+  static Failure no_gradient(const Node& node, std::string_view side, std::size_t at) {
+    return Failure(bad_input(fmt::format(
+        "{}{}{}: the loss depends on parameters through {} {}, which has no gradient",
+        node.name, node.name.empty() ? "" : ": ", name_of(node.op), side, at)));
   }
 
   // A parameter may be read as itself and as copies: its gradient is the sum.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/ops/optimizer.h"
 #include "engine/passes/rewrite.h"
 
 namespace halfwatt {
@@ -29,7 +30,7 @@ class Fuser {
       rewrite_.graph().declare(state);
     }
     for (int id = 0; id < from_->size(); ++id) {
-      if (!is_done(id) && !fuse_norm(id) && !fuse_norm_gradient(id)) {
+      if (!is_done(id) && !fuse_norm(id) && !fuse_norm_gradient(id) && !fuse_updates(id)) {
         rewrite_.copy(id);
       }
     }
@@ -45,6 +46,17 @@ class Fuser {
     return found == users_.end() ? kNobody : found->second;
   }
 
+  bool is_read(Value value) const { return from_->node(value.node).op == Op::read; }
+  // What `node` reads, to before node `id`: a read can be moved, it needs nothing.
+  void bring_reads(const Node& node, int id) {
+    for (const Value input : node.inputs) {
+      if (is_read(input) && input.node > id && !is_done(input.node)) {
+        rewrite_.copy(input.node);
+        set_done(input.node);
+      }
+    }
+  }
+
   // The one norm of this sum that can be computed with it: its weights are read, not computed.
   std::optional<int> norm_of(int id) const {
     const Node& sum = from_->node(id);
@@ -56,11 +68,9 @@ class Fuser {
     }
     for (const int user : users({id, 0})) {
       const Node& norm = from_->node(user);
-      const auto is_read = [&](std::size_t at) {
-        return from_->node(norm.inputs[at].node).op == Op::read;
-      };
       if (norm.op == Op::layer_norm && norm.phase == sum.phase && norm.device == sum.device &&
-          norm.inputs[0] == Value{id, 0} && is_read(1) && is_read(2)) {
+          norm.inputs[0] == Value{id, 0} && is_read(norm.inputs[1]) &&
+          is_read(norm.inputs[2])) {
         return user;
       }
     }
@@ -90,13 +100,7 @@ class Fuser {
     }
     const Node& sum = from_->node(id);
     const Node& norm = from_->node(*found);
-    for (const std::size_t weight : {1U, 2U}) {  // a read can be moved: it needs nothing
-      const int read = norm.inputs[weight].node;
-      if (read > id && !is_done(read)) {
-        rewrite_.copy(read);
-        set_done(read);
-      }
-    }
+    bring_reads(norm, id);
     Attributes attributes = norm.attributes;
     const std::optional<DType> narrow = cast_to({*found, 0});
     if (narrow) {
@@ -147,6 +151,64 @@ class Fuser {
     rewrite_.map(id, both);
     rewrite_.map(user, both);
     set_done(user);
+    return true;
+  }
+
+  // Whether update `other` can be computed where `id` is, and by the same kernel.
+  bool is_update_like(int id, int other) const {
+    const Node& one = from_->node(id);
+    const Node& node = from_->node(other);
+    if (node.op != one.op || node.device != one.device ||
+        !(node.attributes == one.attributes) || node.inputs.size() != one.inputs.size()) {
+      return false;
+    }
+    const std::size_t own = parameters_of(node.op, node.inputs.size()).each;
+    for (std::size_t at = 0; at < node.inputs.size(); ++at) {
+      const Value input = node.inputs[at];
+      const bool fits = at < own
+                            ? from_->type(input).dtype == from_->type(one.inputs[at]).dtype &&
+                                  (input.node < id || is_read(input))
+                            : input == one.inputs[at];
+      if (!fits) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool fuse_updates(int id) {
+    const Node& first = from_->node(id);
+    if ((first.op != Op::adamw && first.op != Op::sgd) || first.attributes.has("path")) {
+      return false;
+    }
+    std::vector<int> alike;
+    for (int other = id; other < from_->size(); ++other) {
+      if (is_update_like(id, other)) {
+        alike.push_back(other);
+      }
+    }
+    if (alike.size() == 1) {
+      return false;
+    }
+    const std::size_t own = parameters_of(first.op, first.inputs.size()).each;
+    std::vector<Value> inputs;
+    for (const int each : alike) {
+      const Node& node = from_->node(each);
+      bring_reads(node, id);
+      for (std::size_t at = 0; at < own; ++at) {
+        inputs.push_back(rewrite_.now(node.inputs[at]));
+      }
+    }
+    for (std::size_t at = own; at < first.inputs.size(); ++at) {
+      inputs.push_back(rewrite_.now(first.inputs[at]));
+    }
+    rewrite_.follow(first);
+    rewrite_.build().set_name("update");
+    const Value all = rewrite_.build().add(first.op, std::move(inputs), first.attributes);
+    for (std::size_t at = 0; at < alike.size(); ++at) {
+      rewrite_.map(alike[at], Builder::output(all, static_cast<int>(at * own)));
+      set_done(alike[at]);
+    }
     return true;
   }
 

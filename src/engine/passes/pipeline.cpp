@@ -88,6 +88,9 @@ Result<void> recompute(Work& work) {
 
 Result<void> fuse(Work& work) {
   work.graph = with_fused(work.graph);
+  if (work.update) {
+    work.update = with_fused(*work.update);
+  }
   return {};
 }
 

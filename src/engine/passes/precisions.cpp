@@ -60,8 +60,7 @@ std::vector<Precision> make_rows() {
   Precision o2 = pure("O2", DType::f16);
   o2.masters = true;
 
-  // `.half()` and PyTorch's unfused AdamW: everything is rounded to f16, the loss too.
-  // (SGD computes in fp32 here and rounds what it stores.)
+  // `.half()` and PyTorch's unfused optimizers: everything is rounded to f16, the loss too.
   Precision o3 = pure("O3", DType::f16);
   o3.loss = o3.accumulated = o3.moment = o3.arithmetic = DType::f16;
   o3.scale = Precision::Scale::none;

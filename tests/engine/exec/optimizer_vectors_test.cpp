@@ -141,6 +141,26 @@ TEST(AdamwInHalf, lives_with_an_eps_that_half_can_hold) {
   EXPECT_EQ(OneParameter(half(1e-4)).step(5e-3), f16(-0.030014));
 }
 
+// torch.optim.SGD of torch 2.11 on a processor, parameter, gradient and momentum f16, foreach
+// off; rate 1/8 and decay 1/64, which f16 holds, since there, but not on a GPU, what an
+// addition multiplies with is rounded, too. In fp32, rounded where it is stored, the parameters
+// are 0.70361328125, 0.5078125 and 0.23046875.
+TEST(SgdInHalf, is_to_the_bit_that_of_pytorch) {
+  Case test = half(1e-8);
+  test.op = Op::sgd;
+  test.parameter = 0.85;
+  test.rate = 0.125;
+  test.decay = 0.015625;
+  test.momentum = 0.9;
+  OneParameter one(test);
+  EXPECT_EQ(one.step(1.16), 0.703125);
+  EXPECT_EQ(one.run().state("m")[0], 1.173828125);
+  EXPECT_EQ(one.step(0.5), 0.50732421875);
+  EXPECT_EQ(one.run().state("m")[0], 1.5673828125);
+  EXPECT_EQ(one.step(0.8), 0.22998046875);
+  EXPECT_EQ(one.run().state("m")[0], 2.21875);
+}
+
 /// p = 1 in a format, each step taking `step` from it, computed in fp32.
 Case stepping(DType stored, double step) {
   Case test;

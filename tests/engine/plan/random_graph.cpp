@@ -393,31 +393,47 @@ class RandomGraph {
     if (!gradient) {
       return;
     }
-    const TensorType of{DType::f32, type(*gradient).shape};
-    const Value before = parameter(of);
-    const Value first = parameter(of);
-    if (chance(0.4)) {
-      const Value after = keep(
-          build_.add(Op::sgd, {before, first, *gradient, scalar(), scalar(), counter(), flag()},
-                     {{"momentum", 0.9}, {"decay", 0.0}, {"math", DType::f32}}));
-      finish({before, first}, after);
-      return;
+    const bool is_adamw = chance(0.6);
+    const std::size_t states = is_adamw ? 3 : 2;
+    std::vector<Value> inputs;
+    std::vector<std::vector<Value>> before;
+    for (std::size_t left = 1 + below(3); left > 0; --left) {
+      const auto another = before.empty() ? gradient : any_float();
+      if (!another || type(*another).dtype != type(*gradient).dtype) {
+        continue;
+      }
+      before.emplace_back();
+      for (std::size_t at = 0; at < states; ++at) {
+        before.back().push_back(parameter({DType::f32, type(*another).shape}));
+      }
+      inputs.insert(inputs.end(), before.back().begin(), before.back().end());
+      inputs.push_back(*another);
     }
-    const Value second = parameter(of);
-    const Value after = keep(build_.add(
-        Op::adamw, {before, first, second, *gradient, scalar(), scalar(), counter(), flag()},
-        {{"beta1", 0.9}, {"beta2", 0.9}, {"eps", 1e-8}, {"decay", 0.0}, {"math", DType::f32}}));
-    finish({before, first, second}, after);
+    inputs.insert(inputs.end(), {scalar(), scalar(), counter(), flag()});
+    Attributes attributes = {{"decay", 0.0}, {"math", DType::f32}};
+    if (is_adamw) {
+      attributes.set("beta1", 0.9);
+      attributes.set("beta2", 0.9);
+      attributes.set("eps", 1e-8);
+    } else {
+      attributes.set("momentum", 0.9);
+    }
+    const Value after =
+        keep(build_.add(is_adamw ? Op::adamw : Op::sgd, std::move(inputs), attributes));
+    for (std::size_t at = 0; at < before.size(); ++at) {
+      finish(before[at], Builder::output(after, static_cast<int>(at * (states + 1))));
+    }
   }
 
-  // Mostly each output into the state of the input of its number, sometimes into another's.
-  void finish(std::vector<Value> before, Value after) {
+  // Mostly each output, `first` and those behind it, into the state of the input of its number,
+  // sometimes into another's.
+  void finish(std::vector<Value> before, Value first) {
     if (chance(0.3)) {
       std::reverse(before.begin(), before.end());
     }
     for (std::size_t at = 0; at < before.size(); ++at) {
       if (chance(0.8)) {
-        write_back(before[at], Builder::output(after, static_cast<int>(at)));
+        write_back(before[at], Builder::output(first, first.output + static_cast<int>(at)));
       }
     }
   }

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "engine/ops/optimizer.h"
+
 namespace halfwatt::cpu {
 namespace {
 
@@ -28,7 +30,7 @@ std::string expand_refuses(const Node& node, std::span<const TensorType> inputs)
 
 // The random key behind the other inputs of an optimizer is for rounding.
 std::string optimizer_refuses(const Node& node, std::span<const TensorType> inputs) {
-  if (inputs.size() < definition(node.op).most_inputs) {
+  if (parameters_of(node.op, inputs.size()).rest == 0) {
     return "";
   }
   const DType dtype = inputs[0].dtype;

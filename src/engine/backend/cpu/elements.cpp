@@ -79,10 +79,8 @@ void run_scale(Call& call) {
 void run_gelu(Call& call) {
   with_element(call.input(0).type.dtype, [&](auto element) {
     using E = decltype(element);
-    const Shape& shape = call.input(0).type.shape;
     GeluForward<E> job{};
-    job.rows = shape.rows();
-    job.width = shape.last(0);
+    job.count = call.input(0).type.shape.elements();
     job.x = call.as<E>(0);
     job.y = call.to<E>(0);
     if (!call.is_dry()) {
@@ -95,10 +93,8 @@ void run_gelu(Call& call) {
 void run_gelu_gradient(Call& call) {
   with_element(call.input(0).type.dtype, [&](auto element) {
     using E = decltype(element);
-    const Shape& shape = call.input(0).type.shape;
     GeluBackward<E> job{};
-    job.rows = shape.rows();
-    job.width = shape.last(0);
+    job.count = call.input(0).type.shape.elements();
     job.dy = call.as<E>(0);
     job.x = call.as<E>(1);
     job.dx = call.to<E>(0);

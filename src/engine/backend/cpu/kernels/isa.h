@@ -13,7 +13,7 @@ enum class Isa : std::uint8_t {
   portable,     ///< what every processor of the architecture has
   avx2,         ///< AVX2 and FMA
   avx512,       ///< AVX-512 F, BW, DQ and VL
-  avx512_bf16,  ///< and products of bf16 pairs, which no kernel uses yet
+  avx512_bf16,  ///< and products of bf16 pairs: matmul, attention
 };
 inline constexpr std::array kIsas = {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_bf16};
 

@@ -79,22 +79,20 @@ struct AttentionBackward {
   std::byte* workspace;
 };
 
-/// y = gelu(x + bias) with the exact normal distribution function.
+/// y = gelu(x) with the exact normal distribution function.
 template <class E>
 struct GeluForward {
-  Index rows, width;
-  const E* x;                     ///< [rows, width]
-  const Real<E>* bias = nullptr;  ///< [width]
-  E* y;                           ///< [rows, width]; may be x
+  Index count;
+  const E* x;
+  E* y;  ///< may be x
 };
 
 template <class E>
 struct GeluBackward {
-  Index rows, width;
-  const E* dy;                    ///< [rows, width]
-  const E* x;                     ///< [rows, width]: before the bias
-  const Real<E>* bias = nullptr;  ///< [width]
-  E* dx;                          ///< [rows, width]; may be dy. The bias' is its sum_rows
+  Index count;
+  const E* dy;
+  const E* x;
+  E* dx;  ///< may be dy
 };
 
 /// Cross entropy of softmax(logits) with the labels, smoothed: 1 - smoothing of the target at
@@ -124,31 +122,38 @@ struct BinaryCrossEntropy {
   Real<E> factor = 1;
 };
 
-/// One step of AdamW as torch.optim.AdamW does it, over a flat arena.
+/// One step of AdamW as torch.optim.AdamW does it. The calling thread does it all: who splits
+/// what, by elements of all parameters together, is who calls.
 template <class T>
 struct AdamW {
   Index count;
-  T* parameters;         ///< [count]
-  T* first_moments;      ///< [count]
-  T* second_moments;     ///< [count]
-  const T* gradients;    ///< [count]
-  Bf16* copy = nullptr;  ///< [count]: the new parameters rounded to nearest
+  T* parameters;       ///< [count]
+  T* first_moments;    ///< [count]
+  T* second_moments;   ///< [count]
+  const T* gradients;  ///< [count]
   double lr, beta1, beta2, epsilon, weight_decay;
   std::int64_t step;  ///< counts from 1
   T unscale = 1;      ///< the gradients are multiplied by it
 };
 
-/// One step of SGD as torch.optim.SGD does it, without dampening and Nesterov's variant.
+/// One step of SGD as torch.optim.SGD does it, without dampening and Nesterov's variant; by the
+/// calling thread.
 template <class T>
 struct Sgd {
   Index count;
-  T* parameters;         ///< [count]
-  T* momenta = nullptr;  ///< [count]; none if momentum is 0
-  const T* gradients;    ///< [count]
-  Bf16* copy = nullptr;  ///< [count]: the new parameters rounded to nearest
+  T* parameters;       ///< [count]
+  T* momenta;          ///< [count]
+  const T* gradients;  ///< [count]
   double lr, momentum, weight_decay;
   std::int64_t step;  ///< counts from 1: the first one sets the momenta
   T unscale = 1;      ///< the gradients are multiplied by it
+};
+
+/// What a step did to parameters: how many are not finite after it, how many are what they
+/// were.
+struct Tally {
+  std::int64_t not_finite = 0;
+  std::int64_t unchanged = 0;
 };
 
 /// A sum of squares in double. Squares of floats cannot overflow there, so it is finite exactly
@@ -192,17 +197,6 @@ struct ScaleRows {
   const E* x;              ///< [rows, width]
   const Real<E>* factors;  ///< [rows]
   E* y;                    ///< [rows, width]; may be x
-};
-
-/// Rows from one place to another: class token before the patches, and back. Strides count
-/// elements between rows; an x_stride of 0 repeats one row.
-template <class E>
-struct CopyRows {
-  Index rows, width;
-  const E* x;
-  Index x_stride;
-  E* y;
-  Index y_stride;
 };
 
 /// c (+)= op(a) op(b) (+ bias).
@@ -291,8 +285,9 @@ struct Kernels {
   void (*cross_entropy)(Workers&, const CrossEntropy<E>&);
   void (*binary_cross_entropy)(Workers&, const BinaryCrossEntropy<E>&);
 
-  void (*adamw)(Workers&, const AdamW<T>&);
-  void (*sgd)(Workers&, const Sgd<T>&);
+  void (*adamw)(const AdamW<T>&);
+  void (*sgd)(const Sgd<T>&);
+  Tally (*tally)(Index count, const T* before, const T* after);  ///< count: below 2^31
   SquareSum (*square_sum)(Workers&, Index count, const E* x);
 
   void (*add)(Workers&, const Add<E>&);
@@ -300,7 +295,6 @@ struct Kernels {
   void (*sum_rows)(Workers&, const SumRows<E>&);
   std::size_t (*sum_rows_bytes)(Index rows, Index width);
   void (*scale_rows)(Workers&, const ScaleRows<E>&);
-  void (*copy_rows)(Workers&, const CopyRows<E>&);
 
   void (*matmul)(Workers&, const Matmul<E>&);
   std::size_t (*matmul_bytes)(int threads);

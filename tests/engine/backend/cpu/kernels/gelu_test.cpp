@@ -10,8 +10,7 @@ std::vector<E> gelu(Isa isa, const std::vector<E>& x, int threads = 1) {
   std::vector<E> y(x.size());
   Workers workers(threads);
   kernels<E>(isa).gelu_forward(
-      workers,
-      {.rows = 1, .width = static_cast<Index>(x.size()), .x = x.data(), .y = y.data()});
+      workers, {.count = static_cast<Index>(x.size()), .x = x.data(), .y = y.data()});
   return y;
 }
 
@@ -20,8 +19,7 @@ std::vector<E> slope(Isa isa, const std::vector<E>& x) {
   const std::vector<E> ones(x.size(), element<E>(1));
   std::vector<E> dx(x.size());
   Workers workers(1);
-  kernels<E>(isa).gelu_backward(workers, {.rows = 1,
-                                          .width = static_cast<Index>(x.size()),
+  kernels<E>(isa).gelu_backward(workers, {.count = static_cast<Index>(x.size()),
                                           .dy = ones.data(),
                                           .x = x.data(),
                                           .dx = dx.data()});
@@ -73,28 +71,6 @@ TEST(Gelu, has_an_erf_within_a_ten_millionth_everywhere) {
     EXPECT_LE(of_cdf, 0.5e-7 + 0x1p-25);
     EXPECT_LE(of_slope, 3e-7);  // of the order of five roundings of numbers up to 1.13
   }
-}
-
-TEST(Gelu, adds_the_bias_of_the_column_first) {
-  for_all([]<class E>(Isa isa, E) {
-    constexpr Index kWidth = 37;
-    const auto x = numbers<E>(3 * kWidth, 1);
-    const auto dy = numbers<E>(3 * kWidth, 2);
-    const auto bias = numbers<Real<E>>(kWidth, 3);
-    std::vector<E> y(x.size());
-    std::vector<E> dx(x.size());
-    Workers workers(2);
-    kernels<E>(isa).gelu_forward(workers, {3, kWidth, x.data(), bias.data(), y.data()});
-    kernels<E>(isa).gelu_backward(workers,
-                                  {3, kWidth, dy.data(), x.data(), bias.data(), dx.data()});
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double z = value(x[i]) + value(bias[i % kWidth]);
-      const double error = (kStoreUnit<E> + 8 * kUnit<E>)*(1 + std::abs(z));
-      EXPECT_NEAR(value(y[i]), z * cdf(z), error);
-      EXPECT_NEAR(value(dx[i]), value(dy[i]) * (cdf(z) + z * density(z)),
-                  error * (1 + 2 * std::abs(value(dy[i]))));
-    }
-  });
 }
 
 TEST(Gelu, is_the_same_bits_for_every_number_of_threads) {

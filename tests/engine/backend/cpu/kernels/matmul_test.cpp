@@ -146,6 +146,33 @@ TEST(Matmul, computes_a_row_alike_wherever_it_stands) {
   });
 }
 
+// VDPBF16PS takes what is no normal number for 0; whoever computes it must be within that.
+TEST(Matmul, of_bf16_loses_at_most_numbers_that_are_not_normal) {
+  for (const Isa isa : kIsas) {
+    if (!machine_has(isa)) {
+      continue;
+    }
+    constexpr Index kDepth = 33;
+    const std::vector<Bf16> a(kDepth, element<Bf16>(0x1p-130));
+    const std::vector<Bf16> b(kDepth, element<Bf16>(0x1p120));
+    float c = 0;
+    Workers workers(1);
+    Workspace workspace(kernels<Bf16>(isa).matmul_bytes(1));
+    kernels<Bf16>(isa).matmul(workers, {.m = 1,
+                                        .n = 1,
+                                        .k = kDepth,
+                                        .a = a.data(),
+                                        .a_stride = kDepth,
+                                        .b = b.data(),
+                                        .b_stride = 1,
+                                        .c = &c,
+                                        .c_stride = 1,
+                                        .workspace = workspace.data()});
+    EXPECT_NEAR(value(c), kDepth * 0x1p-10, kDepth * 0x1p-126 * 0x1p120) << text(isa);
+    EXPECT_GE(c, 0.F);
+  }
+}
+
 TEST(Matmul, of_4096_ones_is_4096) {
   for_all([]<class E>(Isa isa, E) {
     const std::vector<E> ones(4096, element<E>(1));

@@ -39,31 +39,62 @@ inline Head head_at(const AttentionShape& shape, Index at) {
           .lse = at * shape.tokens};
 }
 
-template <class T>
+template <class E>
 struct AttentionScratch {
-  T* keys;    // [d][n], packed
-  T* values;  // [n][d], packed
-  T* packed;  // the left side of the product at hand
-  T* scores;  // [kQueries, n]
-  T* mixed;   // [kQueries, d]
+  using T = Real<E>;
+  Packed<E>* queries;  // [kQueries][d], packed
+  Packed<E>* keys;     // [d][n], packed
+  T* values;           // [n][d], packed
+  T* packed;           // [kQueries][n]: weights, packed
+  T* scores;           // [kQueries, n]
+  T* mixed;            // [kQueries, d]
 };
 
-template <class T>
-AttentionScratch<T> lay_out_attention(Scratch& scratch, const AttentionShape& shape) {
+template <class E>
+AttentionScratch<E> lay_out_attention(Scratch& scratch, const AttentionShape& shape) {
+  using T = Real<E>;
+  using P = Packed<E>;
   const Index n = shape.tokens;
   const Index d = shape.width;
-  return {.keys = scratch.take<T>(rounded_up(n, kTileColumns<T>) * d),
+  return {.queries = scratch.take<P>(kQueries * steps_of<P>(d)),
+          .keys = scratch.take<P>(rounded_up(n, kTileColumns<T>) * steps_of<P>(d)),
           .values = scratch.take<T>(rounded_up(d, kTileColumns<T>) * n),
-          .packed = scratch.take<T>(kQueries * larger(n, d)),
+          .packed = scratch.take<T>(kQueries * n),
           .scores = scratch.take<T>(kQueries * n),
           .mixed = scratch.take<T>(kQueries * d)};
 }
 
-template <class T>
+template <class E>
 std::size_t attention_forward_bytes(const AttentionShape& shape, int threads) {
   Scratch scratch(nullptr);
-  lay_out_attention<T>(scratch, shape);
+  lay_out_attention<E>(scratch, shape);
   return scratch.bytes(threads);
+}
+
+/// c = scale * q k^T of `queries` rows of q, `stride` apart. Numbers are scaled when they are
+/// packed; pairs must stay as they are stored, and it is the scores that are scaled.
+template <class E>
+void score(const E* q,
+           Index stride,
+           Real<E> scale,
+           const Product<Real<E>, Packed<E>>& product,
+           Index width,
+           Packed<E>* packed) {
+  const Operand<E> rows{q, stride, 1};
+  if constexpr (std::is_same_v<Packed<E>, Real<E>>) {
+    pack<kTileRows>(rows, product.m, width, scale, packed);
+    multiply(product);
+  } else {
+    pack_stored<kTileRows>(rows, product.m, width, packed);
+    multiply(product);
+    for (Index i = 0; i < product.m; ++i) {
+      Real<E>* row = product.c + i * product.c_stride;
+#pragma omp simd
+      for (Index j = 0; j < product.n; ++j) {
+        row[j] *= scale;
+      }
+    }
+  }
 }
 
 /// Queries `first` and following of one head.
@@ -71,20 +102,21 @@ template <class E>
 void attend(const AttentionForward<E>& job,
             const Head& head,
             Index first,
-            const AttentionScratch<Real<E>>& scratch) {
+            const AttentionScratch<E>& scratch) {
   using T = Real<E>;
   const Index n = job.shape.tokens;
   const Index d = job.shape.width;
   const Index queries = smaller(kQueries, n - first);
   const E* q = job.qkv + head.qkv + first * head.qkv_stride;
-  pack<kTileRows>(Operand<E>{q, head.qkv_stride, 1}, queries, d, job.scale, scratch.packed);
-  multiply(Product<T>{.m = queries,
-                      .n = n,
-                      .depth = d,
-                      .a = scratch.packed,
-                      .b = scratch.keys,
-                      .c = scratch.scores,
-                      .c_stride = n});
+  score(q, head.qkv_stride, job.scale,
+        Product<T, Packed<E>>{.m = queries,
+                              .n = n,
+                              .depth = steps_of<Packed<E>>(d),
+                              .a = scratch.queries,
+                              .b = scratch.keys,
+                              .c = scratch.scores,
+                              .c_stride = n},
+        d, scratch.queries);
   T sums[kQueries];
   for (Index i = 0; i < queries; ++i) {
     T* row = scratch.scores + i * n;
@@ -115,16 +147,16 @@ template <class E>
 void attention_forward(Workers& workers, const AttentionForward<E>& job) {
   using T = Real<E>;
   const AttentionShape& shape = job.shape;
-  const std::size_t bytes = attention_forward_bytes<T>(shape, 1);
+  const std::size_t bytes = attention_forward_bytes<E>(shape, 1);
   workers.parallel_for(shape.images * shape.heads, 1, [&](Index begin, Index end, int thread) {
     Scratch own = Scratch::of_thread(job.workspace, bytes, thread);
-    const AttentionScratch<T> scratch = lay_out_attention<T>(own, shape);
+    const AttentionScratch<E> scratch = lay_out_attention<E>(own, shape);
     for (Index at = begin; at < end; ++at) {
       const Head head = head_at(shape, at);
       const E* k = job.qkv + head.qkv + head.part;
       const E* v = k + head.part;
-      pack<kTileColumns<T>>(Operand<E>{k, head.qkv_stride, 1}, shape.tokens, shape.width, T(1),
-                            scratch.keys);
+      pack_stored<kTileColumns<T>>(Operand<E>{k, head.qkv_stride, 1}, shape.tokens, shape.width,
+                                   scratch.keys);
       pack<kTileColumns<T>>(Operand<E>{v, 1, head.qkv_stride}, shape.width, shape.tokens, T(1),
                             scratch.values);
       for (Index first = 0; first < shape.tokens; first += kQueries) {

@@ -11,30 +11,35 @@
 
 namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE {
 
-template <class T>
+template <class E>
 struct AttentionGradients {
-  T* keys;           // [d][n] packed: right side of q k^T
-  T* values;         // [d][n] packed: right side of dout v^T
-  T* keys_by_token;  // [n][d] packed: right side of ds k
-  T* left;           // the left side of the product at hand
-  T* right;          // [kQueries][d] packed: q or dout
-  T* weights;        // [kQueries, n]
-  T* slopes;         // [kQueries, n]: dw, then ds
-  T* dq;             // [kQueries, d]
-  T* dk;             // [n, d]
-  T* dv;             // [n, d]
+  using T = Real<E>;
+  Packed<E>* keys;    // [d][n] packed: right side of q k^T
+  Packed<E>* values;  // [d][n] packed: right side of dout v^T
+  Packed<E>* stored;  // [kQueries][d] packed: left side of both
+  T* keys_by_token;   // [n][d] packed: right side of ds k
+  T* left;            // the left side of the product at hand
+  T* right;           // [kQueries][d] packed: q or dout
+  T* weights;         // [kQueries, n]
+  T* slopes;          // [kQueries, n]: dw, then ds
+  T* dq;              // [kQueries, d]
+  T* dk;              // [n, d]
+  T* dv;              // [n, d]
 };
 
-template <class T>
-AttentionGradients<T> lay_out_gradients(Scratch& scratch, const AttentionShape& shape) {
+template <class E>
+AttentionGradients<E> lay_out_gradients(Scratch& scratch, const AttentionShape& shape) {
+  using T = Real<E>;
+  using P = Packed<E>;
   const Index n = shape.tokens;
   const Index d = shape.width;
   const Index n_columns = rounded_up(n, kTileColumns<T>);
   const Index d_columns = rounded_up(d, kTileColumns<T>);
   // Left sides are kQueries rows of n or d, or, transposed, n rows of kQueries.
   const Index left = kQueries * larger(rounded_up(n, kTileRows), d);
-  return {.keys = scratch.take<T>(n_columns * d),
-          .values = scratch.take<T>(n_columns * d),
+  return {.keys = scratch.take<P>(n_columns * steps_of<P>(d)),
+          .values = scratch.take<P>(n_columns * steps_of<P>(d)),
+          .stored = scratch.take<P>(kQueries * steps_of<P>(d)),
           .keys_by_token = scratch.take<T>(d_columns * n),
           .left = scratch.take<T>(left),
           .right = scratch.take<T>(d_columns * kQueries),
@@ -45,10 +50,10 @@ AttentionGradients<T> lay_out_gradients(Scratch& scratch, const AttentionShape& 
           .dv = scratch.take<T>(n * d)};
 }
 
-template <class T>
+template <class E>
 std::size_t attention_backward_bytes(const AttentionShape& shape, int threads) {
   Scratch scratch(nullptr);
-  lay_out_gradients<T>(scratch, shape);
+  lay_out_gradients<E>(scratch, shape);
   return scratch.bytes(threads);
 }
 
@@ -58,7 +63,7 @@ void weigh(const AttentionBackward<E>& job,
            const Head& head,
            Index first,
            Index queries,
-           const AttentionGradients<Real<E>>& scratch) {
+           const AttentionGradients<E>& scratch) {
   using T = Real<E>;
   const Index n = job.shape.tokens;
   for (Index i = 0; i < queries; ++i) {
@@ -88,20 +93,23 @@ template <class E>
 void attend_backward(const AttentionBackward<E>& job,
                      const Head& head,
                      Index first,
-                     const AttentionGradients<Real<E>>& scratch) {
+                     const AttentionGradients<E>& scratch) {
   using T = Real<E>;
   const Index n = job.shape.tokens;
   const Index d = job.shape.width;
   const Index queries = smaller(kQueries, n - first);
   const E* q = job.qkv + head.qkv + first * head.qkv_stride;
   const E* dout = job.dout + head.out + first * head.out_stride;
-  Product<T> scores{.m = queries, .n = n, .depth = d, .a = scratch.left, .c_stride = n};
+  Product<T, Packed<E>> scores{.m = queries,
+                               .n = n,
+                               .depth = steps_of<Packed<E>>(d),
+                               .a = scratch.stored,
+                               .c_stride = n};
 
-  pack<kTileRows>(Operand<E>{q, head.qkv_stride, 1}, queries, d, job.scale, scratch.left);
   scores.b = scratch.keys;
   scores.c = scratch.weights;
-  multiply(scores);
-  pack<kTileRows>(Operand<E>{dout, head.out_stride, 1}, queries, d, T(1), scratch.left);
+  score(q, head.qkv_stride, job.scale, scores, d, scratch.stored);
+  pack_stored<kTileRows>(Operand<E>{dout, head.out_stride, 1}, queries, d, scratch.stored);
   scores.b = scratch.values;
   scores.c = scratch.slopes;
   multiply(scores);
@@ -151,17 +159,17 @@ void attention_backward(Workers& workers, const AttentionBackward<E>& job) {
   const AttentionShape& shape = job.shape;
   const Index n = shape.tokens;
   const Index d = shape.width;
-  const std::size_t bytes = attention_backward_bytes<T>(shape, 1);
+  const std::size_t bytes = attention_backward_bytes<E>(shape, 1);
   workers.parallel_for(shape.images * shape.heads, 1, [&](Index begin, Index end, int thread) {
     Scratch own = Scratch::of_thread(job.workspace, bytes, thread);
-    const AttentionGradients<T> scratch = lay_out_gradients<T>(own, shape);
+    const AttentionGradients<E> scratch = lay_out_gradients<E>(own, shape);
     for (Index at = begin; at < end; ++at) {
       const Head head = head_at(shape, at);
       const Index stride = head.qkv_stride;
       const E* k = job.qkv + head.qkv + head.part;
       const E* v = k + head.part;
-      pack<kTileColumns<T>>(Operand<E>{k, stride, 1}, n, d, T(1), scratch.keys);
-      pack<kTileColumns<T>>(Operand<E>{v, stride, 1}, n, d, T(1), scratch.values);
+      pack_stored<kTileColumns<T>>(Operand<E>{k, stride, 1}, n, d, scratch.keys);
+      pack_stored<kTileColumns<T>>(Operand<E>{v, stride, 1}, n, d, scratch.values);
       pack<kTileColumns<T>>(Operand<E>{k, 1, stride}, d, n, T(1), scratch.keys_by_token);
       E* dq = job.dqkv + head.qkv;
       for (Index first = 0; first < n; first += kQueries) {

@@ -20,21 +20,23 @@ inline constexpr Index kDepth = 256;
 inline constexpr Index kBlockRows = 192;  // a multiple of every kTileRows
 inline constexpr Index kMostBlockColumns = 512;
 
-template <class T>
+template <class E>
 struct MatmulScratch {
-  T* a;
-  T* b;
+  Packed<E>* a;
+  Packed<E>* b;
 };
 
-template <class T>
-MatmulScratch<T> lay_out_matmul(Scratch& scratch) {
-  return {scratch.take<T>(kBlockRows * kDepth), scratch.take<T>(kMostBlockColumns * kDepth)};
+template <class E>
+MatmulScratch<E> lay_out_matmul(Scratch& scratch) {
+  using P = Packed<E>;
+  return {scratch.take<P>(kBlockRows * steps_of<P>(kDepth)),
+          scratch.take<P>(kMostBlockColumns * steps_of<P>(kDepth))};
 }
 
-template <class T>
+template <class E>
 std::size_t matmul_bytes(int threads) {
   Scratch scratch{nullptr};
-  lay_out_matmul<T>(scratch);
+  lay_out_matmul<E>(scratch);
   return scratch.bytes(threads);
 }
 
@@ -56,7 +58,7 @@ void begin_block(const Matmul<E>& job, const Block& block) {
 }
 
 template <class E>
-void multiply_block(const Matmul<E>& job, const Block& block, MatmulScratch<Real<E>> scratch) {
+void multiply_block(const Matmul<E>& job, const Block& block, MatmulScratch<E> scratch) {
   using T = Real<E>;
   const Operand<E> a = job.a_transposed
                            ? Operand<E>{job.a + block.row, 1, job.a_stride}
@@ -70,18 +72,18 @@ void multiply_block(const Matmul<E>& job, const Block& block, MatmulScratch<Real
   }
   for (Index k = 0; k < job.k; k += kDepth) {
     const Index depth = smaller(kDepth, job.k - k);
-    pack<kTileRows>(Operand<E>{a.data + k * a.along, a.across, a.along}, block.rows, depth,
-                    T(1), scratch.a);
-    pack<kTileColumns<T>>(Operand<E>{b.data + k * b.along, b.across, b.along}, block.columns,
-                          depth, T(1), scratch.b);
-    multiply(Product<T>{.m = block.rows,
-                        .n = block.columns,
-                        .depth = depth,
-                        .a = scratch.a,
-                        .b = scratch.b,
-                        .c = job.c + block.row * job.c_stride + block.column,
-                        .c_stride = job.c_stride,
-                        .accumulate = k > 0 || begun || job.accumulate});
+    pack_stored<kTileRows>(Operand<E>{a.data + k * a.along, a.across, a.along}, block.rows,
+                           depth, scratch.a);
+    pack_stored<kTileColumns<T>>(Operand<E>{b.data + k * b.along, b.across, b.along},
+                                 block.columns, depth, scratch.b);
+    multiply(Product<T, Packed<E>>{.m = block.rows,
+                                   .n = block.columns,
+                                   .depth = steps_of<Packed<E>>(depth),
+                                   .a = scratch.a,
+                                   .b = scratch.b,
+                                   .c = job.c + block.row * job.c_stride + block.column,
+                                   .c_stride = job.c_stride,
+                                   .accumulate = k > 0 || begun || job.accumulate});
   }
 }
 
@@ -99,8 +101,8 @@ void matmul(Workers& workers, const Matmul<E>& job) {
   }
   const Index column_blocks = (job.n + columns - 1) / columns;
   workers.parallel_for(row_blocks * column_blocks, 1, [&](Index begin, Index end, int thread) {
-    Scratch scratch = Scratch::of_thread(job.workspace, matmul_bytes<T>(1), thread);
-    const MatmulScratch<T> own = lay_out_matmul<T>(scratch);
+    Scratch scratch = Scratch::of_thread(job.workspace, matmul_bytes<E>(1), thread);
+    const MatmulScratch<E> own = lay_out_matmul<E>(scratch);
     for (Index at = begin; at < end; ++at) {
       const Index row = at / column_blocks * rows;
       const Index column = at % column_blocks * columns;

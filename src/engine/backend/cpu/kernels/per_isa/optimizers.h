@@ -3,24 +3,12 @@
 #include "engine/backend/cpu/kernels/per_isa/rows.h"
 
 // Bound: bytes. AdamW reads 16 and writes 12 of them for each parameter, in one pass; unfused,
-// as a sequence of tensor operations, it is some 60. The bf16 copy is made of a strip that is
-// still in L1.
+// as a sequence of tensor operations, it is some 60.
 //
 // The arithmetic keeps PyTorch's order; factors that are the same for all parameters are
 // computed in double, as Python does, and rounded once.
 
 namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE {
-
-/// Parameters between two looks at the copy.
-inline constexpr Index kStrip = 1024;
-
-template <class T>
-void copy_to_bf16(const T* from, Index begin, Index end, Bf16* to) {
-#pragma omp simd
-  for (Index i = begin; i < end; ++i) {
-    to[i] = rounded_to_bf16(static_cast<float>(from[i]));
-  }
-}
 
 /// base^exponent, by squaring: std::pow is allowed to differ between machines.
 inline double power(double base, std::int64_t exponent) {
@@ -52,14 +40,14 @@ AdamWFactors<T> factors_of(const AdamW<T>& job) {
 }
 
 template <class T>
-void adamw_strip(const AdamW<T>& job, const AdamWFactors<T>& factors, Index begin, Index end) {
-  const AdamWFactors<T> by = factors;  // a copy: nothing that is stored can change it
+void adamw(const AdamW<T>& job) {
+  const AdamWFactors<T> by = factors_of(job);
   T* parameters = job.parameters;
   T* first = job.first_moments;
   T* second = job.second_moments;
   const T* gradients = job.gradients;
 #pragma omp simd
-  for (Index i = begin; i < end; ++i) {
+  for (Index i = 0; i < job.count; ++i) {
     const T gradient = gradients[i] * by.unscale;
     const T decayed = parameters[i] * by.keep;
     const T m = first[i] + by.fresh1 * (gradient - first[i]);
@@ -71,21 +59,7 @@ void adamw_strip(const AdamW<T>& job, const AdamWFactors<T>& factors, Index begi
 }
 
 template <class T>
-void adamw(Workers& workers, const AdamW<T>& job) {
-  const AdamWFactors<T> factors = factors_of(job);
-  workers.parallel_for(job.count, kGrain, [&](Index begin, Index end, int) {
-    for (Index strip = begin; strip < end; strip += kStrip) {
-      const Index last = smaller(strip + kStrip, end);
-      adamw_strip(job, factors, strip, last);
-      if (job.copy != nullptr) {
-        copy_to_bf16(job.parameters, strip, last, job.copy);
-      }
-    }
-  });
-}
-
-template <class T>
-void sgd_strip(const Sgd<T>& job, Index begin, Index end) {
+void sgd(const Sgd<T>& job) {
   const T lr = static_cast<T>(job.lr);
   const T decay = static_cast<T>(job.weight_decay);
   const T momentum = static_cast<T>(job.momentum);
@@ -97,32 +71,31 @@ void sgd_strip(const Sgd<T>& job, Index begin, Index end) {
     const T gradient = gradients[i] * unscale;
     return decay == 0 ? gradient : gradient + decay * parameters[i];  // 0 * inf would be NaN
   };
-  if (momenta == nullptr) {
-    each(begin, end, [=](Index i) { parameters[i] -= lr * gradient_at(i); });
-  } else if (job.step == 1) {
-    each(begin, end, [=](Index i) {
+  if (job.step == 1) {
+    each(0, job.count, [=](Index i) {
       momenta[i] = gradient_at(i);
       parameters[i] -= lr * momenta[i];
     });
   } else {
-    each(begin, end, [=](Index i) {
+    each(0, job.count, [=](Index i) {
       momenta[i] = momenta[i] * momentum + gradient_at(i);
       parameters[i] -= lr * momenta[i];
     });
   }
 }
 
+/// Counted in integers as wide as the numbers, so that vectors of both have as many lanes.
 template <class T>
-void sgd(Workers& workers, const Sgd<T>& job) {
-  workers.parallel_for(job.count, kGrain, [&job](Index begin, Index end, int) {
-    for (Index strip = begin; strip < end; strip += kStrip) {
-      const Index last = smaller(strip + kStrip, end);
-      sgd_strip(job, strip, last);
-      if (job.copy != nullptr) {
-        copy_to_bf16(job.parameters, strip, last, job.copy);
-      }
-    }
-  });
+Tally tally(Index count, const T* before, const T* after) {
+  using Count = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  Count not_finite = 0;
+  Count unchanged = 0;
+#pragma omp simd reduction(+ : not_finite, unchanged)
+  for (Index i = 0; i < count; ++i) {
+    not_finite += __builtin_isfinite(after[i]) ? 0 : 1;
+    unchanged += after[i] == before[i] ? 1 : 0;
+  }
+  return {not_finite, unchanged};
 }
 
 /// The sum of squares of one part, as 16 sums side by side: gcc 12 does not vectorise a

@@ -105,14 +105,4 @@ void scale_rows(Workers& workers, const ScaleRows<E>& job) {
   });
 }
 
-template <class E>
-void copy_rows(Workers& workers, const CopyRows<E>& job) {
-  workers.parallel_for(job.rows, row_grain(job.width), [&job](Index begin, Index end, int) {
-    for (Index row = begin; row < end; ++row) {
-      __builtin_memcpy(job.y + row * job.y_stride, job.x + row * job.x_stride,
-                       static_cast<std::size_t>(job.width) * sizeof(E));
-    }
-  });
-}
-
 }  // namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE

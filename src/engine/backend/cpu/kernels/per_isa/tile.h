@@ -1,5 +1,9 @@
 #pragma once
 
+#if defined(__AVX512BF16__)
+#include <immintrin.h>
+#endif
+
 #include "engine/backend/cpu/kernels/per_isa/numbers.h"
 
 // The heart of matmul and attention: a tile of c, kTileRows x kTileColumns, stays in registers
@@ -15,6 +19,11 @@
 // step by step of k, so that the loop reads both in order. Without packing, 12 rows whose
 // stride is a multiple of 4096 bytes, as 768 floats times 4 are, fall into one set of the L1
 // cache.
+//
+// Where there are instructions for it (avx512_bf16), both operands bf16 as they are stored are
+// packed as pairs of two steps of k, and a step is one VDPBF16PS for each vector of sums: twice
+// the flops. Products of two bf16 are exact in fp32, so only the order of the sums differs;
+// numbers below 2^-126, operands and sums, count as zero there.
 //
 // All tiles are computed alike, those at an edge with zeros packed beside the operands and the
 // superfluous results dropped: a row's bits do not depend on which tile it falls into.
@@ -44,6 +53,27 @@ Vector<T> load(const T* from) {
 template <class T>
 void store(T* to, Vector<T> vector) {
   __builtin_memcpy(to, &vector, sizeof vector);
+}
+
+/// Two bf16 that follow each other along k, the first in the low half.
+struct Pair {
+  std::uint32_t bits;
+};
+
+#if defined(__AVX512BF16__)
+inline constexpr bool kHasPairs = true;
+#else
+inline constexpr bool kHasPairs = false;
+#endif
+
+/// What elements stored as `E` are packed as where nothing is to be done to them.
+template <class E>
+using Packed = std::conditional_t<kHasPairs && sizeof(E) == sizeof(Bf16), Pair, Real<E>>;
+
+/// Steps of the loop over `depth` numbers that are packed as `P`.
+template <class P>
+constexpr Index steps_of(Index depth) {
+  return std::is_same_v<P, Pair> ? (depth + 1) / 2 : depth;
 }
 
 /// A matrix to be packed: entry (i, k) is data[i * across + k * along], with i the row of a or
@@ -80,28 +110,64 @@ void pack(const Operand<E>& from, Index count, Index depth, Real<E> factor, Real
   }
 }
 
-/// c [m, n] (+)= a b, both packed `depth` deep.
-template <class T>
+/// The same of elements as they are stored, in `steps_of` steps: numbers, or pairs of them,
+/// zero behind an odd last one.
+template <int Width, class E>
+void pack_stored(const Operand<E>& from, Index count, Index depth, Packed<E>* to) {
+  if constexpr (std::is_same_v<Packed<E>, Pair>) {
+    for (Index first = 0; first < count; first += Width) {
+      const E* panel = from.data + first * from.across;
+      const Index valid = smaller(Width, count - first);
+      for (Index k = 0; k < depth; k += 2, to += Width) {
+        const E* step = panel + k * from.along;
+        const Index next = k + 1 < depth ? from.along : 0;
+        const std::uint32_t keep = k + 1 < depth ? 0xffff0000U : 0;
+        for (Index i = 0; i < Width; ++i) {
+          const Index at = (i < valid ? i : 0) * from.across;
+          const std::uint32_t high = static_cast<std::uint32_t>(step[at + next]) << 16 & keep;
+          to[i].bits = i < valid ? high | step[at] : 0;
+        }
+      }
+    }
+  } else {
+    pack<Width>(from, count, depth, Real<E>(1), to);
+  }
+}
+
+/// c [m, n] (+)= a b, both packed as `P` in `depth` steps.
+template <class T, class P = T>
 struct Product {
   Index m, n, depth;
-  const T* a = nullptr;
-  const T* b = nullptr;
+  const P* a = nullptr;
+  const P* b = nullptr;
   T* c = nullptr;
   Index c_stride;
   bool accumulate = false;
 };
 
-/// One tile: sums over k into the `rows` x `columns` of c that there are.
 template <class T>
-void tile(const Product<T>& product, const T* a, const T* b, Index rows, Index columns, T* c) {
+Vector<T> multiplied_and_added(T a, const T* b, Vector<T> sum) {
+  return sum + a * load(b);
+}
+#if defined(__AVX512BF16__)
+inline Vector<float> multiplied_and_added(Pair a, const Pair* b, Vector<float> sum) {
+  const __m512i pairs = _mm512_loadu_si512(b);
+  const __m512i left = _mm512_set1_epi32(static_cast<int>(a.bits));
+  return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, left),
+                          __builtin_bit_cast(__m512bh, pairs));
+}
+#endif
+
+/// One tile: sums over k into the `rows` x `columns` of c that there are.
+template <class T, class P>
+void tile(
+    const Product<T, P>& product, const P* a, const P* b, Index rows, Index columns, T* c) {
   Vector<T> sums[kTileRows][2] = {};
   for (Index k = 0; k < product.depth; ++k) {
-    const Vector<T> left = load(b);
-    const Vector<T> right = load(b + kLanes<T>);
 #pragma GCC unroll 12
     for (int i = 0; i < kTileRows; ++i) {
-      sums[i][0] += a[i] * left;
-      sums[i][1] += a[i] * right;
+      sums[i][0] = multiplied_and_added(a[i], b, sums[i][0]);
+      sums[i][1] = multiplied_and_added(a[i], b + kLanes<T>, sums[i][1]);
     }
     a += kTileRows;
     b += kTileColumns<T>;
@@ -125,10 +191,10 @@ void tile(const Product<T>& product, const T* a, const T* b, Index rows, Index c
 }
 
 /// All tiles, a panel of a staying in the L1 cache while those of b pass from L2.
-template <class T>
-void multiply(const Product<T>& product) {
+template <class T, class P>
+void multiply(const Product<T, P>& product) {
   for (Index i = 0; i < product.m; i += kTileRows) {
-    const T* a = product.a + i * product.depth;
+    const P* a = product.a + i * product.depth;
     const Index rows = smaller(kTileRows, product.m - i);
     for (Index j = 0; j < product.n; j += kTileColumns<T>) {
       tile(product, a, product.b + j * product.depth, rows,
