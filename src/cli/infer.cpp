@@ -323,9 +323,9 @@ Result<void> write_logits(const Invocation& invocation,
 Result<void> show(const Invocation& invocation,
                   const Request& request,
                   const Answers& answers) {
-  const auto printed = print(request.format == "json"  ? json(invocation, request, answers)
-                             : request.format == "csv" ? csv(request, answers)
-                                                       : table(request, answers));
+  auto printed = print(request.format == "json"  ? json(invocation, request, answers)
+                       : request.format == "csv" ? csv(request, answers)
+                                                 : table(request, answers));
   if (!printed || answers.state() == NumericalState::live) {
     return printed;
   }

@@ -66,15 +66,26 @@ struct FirstLook {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (looks.id == 0 && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      processes = processes_of(cards);
-      for (const Process& each : processes) {
-        looks = each.state == 'T' ? each : looks;
-      }
+      see(cards);
+    }
+    // Who is stopped starts nobody any more, but whom it has started may still be on its way
+    // to its command line.
+    const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (looks.id != 0 && guardians().empty() && std::chrono::steady_clock::now() < soon) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      see(cards);
     }
     if (looks.id != 0) {
       ::kill(looks.id, SIGCONT);
     }
     outcome = run.get();
+  }
+
+  void see(const FakeCards& cards) {
+    processes = processes_of(cards);
+    for (const Process& each : processes) {
+      looks = each.state == 'T' ? each : looks;
+    }
   }
 
   std::vector<Process> guardians() const {

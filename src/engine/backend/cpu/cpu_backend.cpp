@@ -21,6 +21,7 @@ using cpu::Machine;
 
 std::vector<TensorView> views(const std::vector<TensorType>& types) {
   std::vector<TensorView> all;
+  all.reserve(types.size());
   for (const TensorType& type : types) {
     all.push_back({type, nullptr});
   }

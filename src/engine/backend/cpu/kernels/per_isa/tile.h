@@ -145,18 +145,22 @@ struct Product {
   bool accumulate = false;
 };
 
-template <class T>
-Vector<T> multiplied_and_added(T a, const T* b, Vector<T> sum) {
-  return sum + a * load(b);
-}
+/// sum + a b, a one number (or pair) for all lanes.
+template <class T, class P>
+Vector<T> multiplied_and_added(P a, const P* b, Vector<T> sum) {
 #if defined(__AVX512BF16__)
-inline Vector<float> multiplied_and_added(Pair a, const Pair* b, Vector<float> sum) {
-  const __m512i pairs = _mm512_loadu_si512(b);
-  const __m512i left = _mm512_set1_epi32(static_cast<int>(a.bits));
-  return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, left),
-                          __builtin_bit_cast(__m512bh, pairs));
-}
+  if constexpr (std::is_same_v<P, Pair>) {
+    const __m512i pairs = _mm512_loadu_si512(b);
+    const __m512i left = _mm512_set1_epi32(static_cast<int>(a.bits));
+    return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, left),
+                            __builtin_bit_cast(__m512bh, pairs));
+  } else {
+    return sum + a * load(b);
+  }
+#else
+  return sum + a * load(b);
 #endif
+}
 
 /// One tile: sums over k into the `rows` x `columns` of c that there are.
 template <class T, class P>
@@ -166,8 +170,8 @@ void tile(
   for (Index k = 0; k < product.depth; ++k) {
 #pragma GCC unroll 12
     for (int i = 0; i < kTileRows; ++i) {
-      sums[i][0] = multiplied_and_added(a[i], b, sums[i][0]);
-      sums[i][1] = multiplied_and_added(a[i], b + kLanes<T>, sums[i][1]);
+      sums[i][0] = multiplied_and_added<T>(a[i], b, sums[i][0]);
+      sums[i][1] = multiplied_and_added<T>(a[i], b + kLanes<T>, sums[i][1]);
     }
     a += kTileRows;
     b += kTileColumns<T>;
