@@ -94,8 +94,9 @@ TEST(Decode, gives_every_thread_its_own_picture) {
   const std::string good = jpeg_of(drawn_image(64, 48));
   const std::string bad = good.substr(0, good.size() / 2);
   const Image expected = decoded(good);
-  std::vector<std::jthread> threads;
   std::vector<int> mistakes(4, 0);
+  std::vector<std::jthread> threads;
+  threads.reserve(mistakes.size());
   for (int& mine : mistakes) {
     threads.emplace_back([&mine, &good, &bad, &expected] {
       for (int i = 0; i < 50; ++i) {
