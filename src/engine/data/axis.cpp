@@ -64,8 +64,9 @@ Axis::Axis(const Side& side, Filter filter) {
   for (std::int64_t place = 0; place < places(); ++place) {
     const double center = (static_cast<double>(side.begin + place) + 0.5) * scale;
     const auto first =
-        std::max(static_cast<std::int64_t>(center - reach + 0.5), std::int64_t{0});
-    const auto end = std::min(static_cast<std::int64_t>(center + reach + 0.5), side.from);
+        std::max(static_cast<std::int64_t>(std::floor(center - reach + 0.5)), std::int64_t{0});
+    const auto end =
+        std::min(static_cast<std::int64_t>(std::floor(center + reach + 0.5)), side.from);
     raw.clear();
     double sum = 0;
     for (std::int64_t at = first; at < end; ++at) {

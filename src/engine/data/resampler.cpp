@@ -81,8 +81,8 @@ std::array<const Resampler*, 4> of_this_machine() {
 }  // namespace
 
 const Resampler* const* resamplers() {
-  static const auto kFound = of_this_machine();
-  return kFound.data();
+  static const auto all = of_this_machine();
+  return all.data();
 }
 
 const Resampler& fastest_resampler() {

@@ -11,7 +11,7 @@ namespace halfwatt::HALFWATT_ISA_NAMESPACE {
 
 #if __AVX512VNNI__
 using Register = __m512i;
-inline constexpr int kLanes = 4;
+inline constexpr std::int64_t kLanes = 4;
 inline Register zero() { return _mm512_setzero_si512(); }
 inline Register load(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
 inline void store(std::uint8_t* to, Register x) { _mm512_storeu_si512(to, x); }
@@ -41,7 +41,7 @@ __m128i lane(Register x) {
 }
 #else
 using Register = __m256i;
-inline constexpr int kLanes = 2;
+inline constexpr std::int64_t kLanes = 2;
 inline Register zero() { return _mm256_setzero_si256(); }
 inline Register load(const std::uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));

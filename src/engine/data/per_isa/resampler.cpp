@@ -35,7 +35,7 @@ Register pair_of(const std::int16_t* weights) {
   return everywhere(both);
 }
 
-constexpr int kRegisters = kRowsAtOnce / kLanes;
+constexpr std::int64_t kRegisters = kRowsAtOnce / kLanes;
 
 // A lane holds a row. Of 16 bytes, 12 are the next four inputs.
 void across(const Weights& weights,
@@ -53,14 +53,14 @@ void across(const Weights& weights,
     const std::uint8_t* in = from.first + window.first * 3;
     Sums sums[kRegisters];
     for (std::int64_t tap = 0; tap < window.count; tap += kTapsAtOnce, in += 3 * kTapsAtOnce) {
-      for (int at = 0; at < kRegisters; ++at) {
+      for (std::int64_t at = 0; at < kRegisters; ++at) {
         const Register pixels = load_rows(in + at * kLanes * from.stride, from.stride);
         sums[at].add_pairs(shuffle(pixels, first_two), pair_of(low + tap), pair_of(high + tap));
         sums[at].add_pairs(shuffle(pixels, last_two), pair_of(low + tap + 2),
                            pair_of(high + tap + 2));
       }
     }
-    for (int at = 0; at < kRegisters; ++at) {
+    for (std::int64_t at = 0; at < kRegisters; ++at) {
       const Register words = pack_32(sums[at].whole(), zero());
       store_rows(to.first + at * kLanes * to.stride + place * 3, to.stride,
                  pack_16(words, zero()));
