@@ -17,8 +17,8 @@ struct Box {
 /// All of `image`.
 inline Box whole(const Image& image) { return {0, 0, image.width, image.height}; }
 
-/// Which pass comes first. Between the passes there are 8 bits, so it shows: a few pixels
-/// differ by one.
+/// Which pass comes first. Between the passes there are 8 bits, so it shows: in a photo one
+/// byte of six differs, nearly always by one, and more where contrasts are hard.
 enum class PassOrder : std::uint8_t {
   rows,      ///< rows, then columns: Pillow up to 12
   pillow13,  ///< Pillow 13: columns first where more than twice as many rows as columns go

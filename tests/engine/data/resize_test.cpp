@@ -145,7 +145,7 @@ TEST(Resize, keeps_a_picture_that_stays_as_large) {
   }
 }
 TEST(Resize, keeps_one_colour_through_any_change_of_size) {
-  const Image image = {50, 40, std::vector<std::uint8_t>(50 * 40 * 3, 201)};
+  const Image image = {50, 40, std::vector<std::uint8_t>(std::size_t{50} * 40 * 3, 201)};
   for (const Filter filter : kFilters) {
     for (const std::int64_t side : {1, 3, 39, 224}) {
       const Image made = resize(image, whole(image), side, side + 1, filter);
@@ -155,10 +155,10 @@ TEST(Resize, keeps_one_colour_through_any_change_of_size) {
   }
 }
 TEST(Resize, takes_sides_of_thousands_of_pixels_to_one) {
-  const Image wide = {20000, 2, std::vector<std::uint8_t>(20000 * 2 * 3, 255)};
+  const Image wide = {20000, 2, std::vector<std::uint8_t>(std::size_t{20000} * 2 * 3, 255)};
   EXPECT_EQ(resize(wide, whole(wide), 1, 1, Filter::bicubic).pixels,
             (std::vector<std::uint8_t>{255, 255, 255}));
-  const Image tall = {2, 20000, std::vector<std::uint8_t>(20000 * 2 * 3, 255)};
+  const Image tall = {2, 20000, std::vector<std::uint8_t>(std::size_t{20000} * 2 * 3, 255)};
   EXPECT_EQ(resize(tall, whole(tall), 1, 1, Filter::bicubic).pixels,
             (std::vector<std::uint8_t>{255, 255, 255}));
 }
