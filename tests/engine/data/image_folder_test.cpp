@@ -13,9 +13,10 @@ namespace fs = std::filesystem;
 
 // One white pixel.
 const std::string kPng(
-    "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e"
-    "\x9b\x55\0\0\0\nIDAT\x78\x9c\x63\xf8\x0f\0\x01\x01\x01\0\x1b\xb6\xee"
-    "\x56\0\0\0\0IEND\xae\x42\x60\x82",
+    "\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\001"
+    "\000\000\000\001\010\000\000\000\000\072\176\233\125\000\000\000\012\111\104\101"
+    "\124\170\332\143\370\017\000\001\001\001\000\034\260\214\231\000\000\000\000\111"
+    "\105\116\104\256\102\140\202",
     67);
 
 class ImageFolderTest : public testing::Test {
@@ -151,7 +152,7 @@ TEST_F(ImageFolderTest, decodes_an_image) {
   const auto image = open()->read(0);
   ASSERT_TRUE(image) << image.error().message;
   EXPECT_EQ(image->width, 1);
-  EXPECT_EQ(image->pixels.size(), 3U);
+  EXPECT_EQ(image->pixels, (std::vector<std::uint8_t>{255, 255, 255}));
 }
 
 TEST_F(ImageFolderTest, names_an_image_that_cannot_be_read) {
