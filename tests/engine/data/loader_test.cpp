@@ -13,6 +13,14 @@
 namespace halfwatt {
 namespace {
 
+/// Returns when `done`, or after ten seconds, to fail then.
+template <class Done>
+void wait_until(Done done) {
+  for (int time = 0; time < 1000 && !done(); ++time) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 TEST(Loader, gives_every_image_its_view_its_label_and_its_epoch) {
   const MadeImages images(8);
   LoaderOptions options = small_batches();
@@ -117,28 +125,32 @@ TEST(Loader, decodes_no_further_ahead_than_it_is_told) {
   options.ahead = 2;
   const auto loader = opened(images, options);
   ASSERT_TRUE(loader->next());
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(images.reads, 4 + 2 * 4);
+  const int allowed = 4 + 2 * 4;
+  wait_until([&] { return images.reads >= allowed; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for one that would be too many
+  EXPECT_EQ(images.reads, allowed);
 }
 
 TEST(Loader, says_how_long_the_caller_waited) {
   const MadeImages images(8);
   LoaderOptions options = small_batches();
-  const auto slow = [](const Image&, std::int64_t place, std::int64_t, std::span<std::byte>) {
-    // The first batch is slow, the second one waits for the caller.
-    static std::atomic<int> views{0};
-    if (views++ < 4 && place >= 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  };
-  const auto loader = Loader::open(images, options, slow);
+  // The first batch is slow, the second one waits for the caller.
+  std::atomic<int> views{0};
+  const auto loader =
+      Loader::open(images, options,
+                   [&views](const Image&, std::int64_t, std::int64_t, std::span<std::byte>) {
+                     if (views++ < 4) {
+                       std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                     }
+                   });
   ASSERT_TRUE(loader);
   const auto first = (*loader)->next();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  wait_until([&views] { return views == 8; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the last one is noted
   const auto second = (*loader)->next();
   ASSERT_TRUE(first && *first && second && *second);
-  EXPECT_GE((*first)->waited, Seconds(0.03));
-  EXPECT_LT((*second)->waited, Seconds(0.03));
+  EXPECT_GE((*first)->waited, Seconds(0.15));
+  EXPECT_LT((*second)->waited, Seconds(0.1));
 }
 
 TEST(Loader, uses_the_memory_of_a_batch_that_is_handed_back) {
