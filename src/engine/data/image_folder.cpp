@@ -113,7 +113,7 @@ class Walk {
     std::ranges::sort(folders_);
     for (auto& [folder, files] : folders_) {
       for (const std::string& file : files) {
-        found_.files.push_back(folder + "/" + file);
+        found_.files.push_back(fmt::format("{}/{}", folder, file));
       }
     }
     if (found_.files.size() == before) {

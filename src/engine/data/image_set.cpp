@@ -1,6 +1,7 @@
 #include "engine/data/image_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -44,8 +45,7 @@ Split stratified(std::span<const std::int64_t> labels, double held_out, std::uin
   Split split;
   for (std::vector<std::int64_t>& places : places_of) {
     shuffle(places, rng);
-    const auto out =
-        static_cast<std::ptrdiff_t>(static_cast<double>(places.size()) * held_out + 0.5);
+    const std::ptrdiff_t out = std::lround(static_cast<double>(places.size()) * held_out);
     split.held_out.insert(split.held_out.end(), places.begin(), places.begin() + out);
     split.train.insert(split.train.end(), places.begin() + out, places.end());
   }
