@@ -34,18 +34,6 @@ bool decays(const StateSpec& parameter, const Optimizer& optimizer) {
           parameter.name != "cls_token" && parameter.name != "pos_embed");
 }
 
-std::string_view word(Optimizer::Schedule schedule) {
-  switch (schedule) {
-    case Optimizer::Schedule::cosine:
-      return "cosine";
-    case Optimizer::Schedule::linear:
-      return "linear";
-    case Optimizer::Schedule::constant:
-      break;
-  }
-  return "constant";
-}
-
 // Wider than 16 bits, in which an average of many steps would stand still.
 StateSpec average_of(const std::string& parameter, const TensorType& type) {
   const DType dtype = promoted(type.dtype, DType::f32).value_or(DType::f32);
@@ -94,7 +82,7 @@ class Updater {
     applied_ =
         build_.read({std::string(kApplied), StateRole::counter, {DType::i64, Shape()}, {}, 0});
     rate_ = build_.add(Op::learning_rate, {applied_},
-                       {{"schedule", std::string(word(optimizer_->schedule))},
+                       {{"schedule", std::string(text(optimizer_->schedule))},
                         {"base", optimizer_->rate},
                         {"warmup", optimizer_->warmup},
                         {"total", optimizer_->total},
@@ -253,6 +241,18 @@ StateSpec accumulator(const Graph& graph,
 }
 
 }  // namespace
+
+std::string_view text(Optimizer::Schedule schedule) {
+  switch (schedule) {
+    case Optimizer::Schedule::cosine:
+      return "cosine";
+    case Optimizer::Schedule::linear:
+      return "linear";
+    case Optimizer::Schedule::constant:
+      break;
+  }
+  return "constant";
+}
 
 std::string accumulator_name(std::string_view parameter) {
   return fmt::format("{}.gradient", parameter);

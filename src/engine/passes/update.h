@@ -40,6 +40,8 @@ struct Optimizer {
   double floor_scale = 1;
 };
 
+std::string_view text(Optimizer::Schedule schedule);
+
 /// States of the update beside those of the parameters: steps that were applied (i64), and
 /// steps since the scale last changed (i32).
 inline constexpr std::string_view kApplied = "step.applied";
