@@ -118,18 +118,18 @@ TEST(Checkpoint, remembers_what_the_watch_saw) {
   recipe.optimizer.interval = 1;  // every other step overflows, or more
   recipe.optimizer.backoff = 0.25;
   SmallTraining whole(recipe);
-  whole.steps(images, 0, 80);
-  EXPECT_NE(std::count(whole.states.begin() + 40, whole.states.end(), NumericalState::skipping),
+  whole.steps(images, 0, 60);
+  EXPECT_NE(std::count(whole.states.begin() + 30, whole.states.end(), NumericalState::skipping),
             0);
   const Folder folder;
   SmallTraining first(recipe);
-  first.steps(images, 0, 40);
+  first.steps(images, 0, 30);
   ASSERT_TRUE(first.trainer->save(folder.path("c"), {}));
   SmallTraining second(recipe);
   ASSERT_TRUE(second.trainer->restore(folder.path("c")));
-  second.steps(images, 40, 80);
+  second.steps(images, 30, 60);
   EXPECT_EQ(second.states,
-            std::vector<NumericalState>(whole.states.begin() + 40, whole.states.end()));
+            std::vector<NumericalState>(whole.states.begin() + 30, whole.states.end()));
 }
 
 class Refused : public testing::Test {
