@@ -19,6 +19,7 @@
 #include "cli/step.h"
 #include "cli/study.h"
 #include "cli/sweep.h"
+#include "cli/train.h"
 
 namespace halfwatt {
 namespace {
@@ -36,11 +37,11 @@ Command man_command() {
 
 std::span<const Command> commands() {
   static const std::array table = {study_command(),   analyze_command(), tune_command(),
-                                   sweep_command(),   run_command(),     plan_command(),
-                                   infer_command(),   inspect_command(), convert_command(),
-                                   devices_command(), monitor_command(), limit_command(),
-                                   status_command(),  restore_command(), bench_command(),
-                                   step_command(),    man_command()};
+                                   sweep_command(),   run_command(),     train_command(),
+                                   infer_command(),   plan_command(),    inspect_command(),
+                                   convert_command(), devices_command(), monitor_command(),
+                                   limit_command(),   status_command(),  restore_command(),
+                                   bench_command(),   step_command(),    man_command()};
   return table;
 }
 

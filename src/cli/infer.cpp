@@ -11,6 +11,7 @@
 #include "base/numerical_state.h"
 #include "base/remark.h"
 #include "base/rng.h"
+#include "cli/infer_input.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -30,7 +31,8 @@ using Json = nlohmann::ordered_json;
 /// What was asked for.
 struct Request {
   InferRecipe recipe;
-  std::string input;
+  std::string input;               ///< of --input; empty: pictures
+  std::vector<std::string> paths;  ///< of pictures and folders
   std::string format;
   int top = 5;
   int threads = 0;
@@ -46,12 +48,14 @@ struct Likely {
 /// What the model says of one image: the likeliest classes first, none if a logit is not
 /// finite.
 struct Answer {
+  std::string name;  ///< its path, or its number
   NumericalState state = NumericalState::unknown;
   std::vector<Likely> top;
 };
 
 struct Answers {
   std::vector<Answer> images;
+  std::vector<std::string> bad;  ///< why pictures were left out
   bool is_emulated = false;
 
   NumericalState state() const {
@@ -82,9 +86,11 @@ Result<Request> read_request(const Invocation& invocation) {
   if (!recipe) {
     return recipe.error();
   }
-  const auto input = invocation.get("--input");
-  if (!input) {
-    return bad_input("infer: --input is missing: a safetensors file, or synthetic:N");
+  const std::string input = invocation.get("--input").value_or("");
+  if (input.empty() == invocation.arguments().empty()) {
+    return bad_input(input.empty() ? "infer: no pictures; needed PATH..., or --input with a "
+                                     "safetensors file or synthetic:N"
+                                   : "infer: needed PATH... or --input, and not both");
   }
   const std::string format = invocation.get("--format").value_or("table");
   if (format != "table" && format != "csv" && format != "json") {
@@ -99,70 +105,12 @@ Result<Request> read_request(const Invocation& invocation) {
     }
   }
   return Request{std::move(*recipe),
-                 *input,
+                 input,
+                 invocation.arguments(),
                  format,
                  static_cast<int>(*top),
                  static_cast<int>(*threads),
                  static_cast<std::uint64_t>(*seed)};
-}
-
-// `count` images of standard normal numbers; the first ones are the same whatever the count.
-Result<Tensor> synthetic(const Request& request, std::string_view count, const Target& target) {
-  Invocation words;
-  words.add("--input synthetic:", std::string(count));
-  const auto images = words.whole("--input synthetic:", 0, 1, 1e9);
-  if (!images) {
-    return images.error();
-  }
-  const VitConfig& model = request.recipe.model;
-  const TensorType type{DType::f32, Shape{static_cast<std::int64_t>(*images), model.channels,
-                                          model.image, model.image}};
-  if (static_cast<double>(type.bytes()) > target.memory.value_or(Bytes(1e18)).value()) {
-    return bad_input(fmt::format("--input {}: {} bytes do not fit into memory", request.input,
-                                 type.bytes()));
-  }
-  Tensor tensor(type);
-  Rng rng(request.seed);
-  for (float& value : tensor.as<float>()) {
-    value = static_cast<float>(rng.normal());
-  }
-  return tensor;
-}
-
-Result<Tensor> from_file(const Request& request) {
-  const auto file = SafetensorsFile::open(request.input);
-  if (!file) {
-    return file.error();
-  }
-  const auto& tensors = file->header().tensors;
-  const StoredTensor* images = tensors.size() == 1 ? &tensors.front() : file->find("images");
-  if (images == nullptr) {
-    return bad_input(
-        fmt::format("{}: {} tensors, and none is called images; needed one of that name, or "
-                    "one alone",
-                    shown(request.input), tensors.size()));
-  }
-  // Before anything is read: what it is; then what is in it.
-  if (images->type.dtype != DType::f32) {
-    return bad_input(
-        fmt::format("{}: images: {}; needed f32", shown(request.input), text(images->type)));
-  }
-  auto tensor = file->read(*images);
-  if (!tensor) {
-    return tensor.error();
-  }
-  if (const auto good = check_images(request.recipe.model, tensor->view()); !good) {
-    return bad_input(fmt::format("{}: {}", shown(request.input), good.error().message));
-  }
-  return tensor;
-}
-
-Result<Tensor> read_images(const Request& request, const Target& target) {
-  constexpr std::string_view kSynthetic = "synthetic:";
-  const std::string_view input = request.input;
-  return input.starts_with(kSynthetic)
-             ? synthetic(request, input.substr(kSynthetic.size()), target)
-             : from_file(request);
 }
 
 Result<void> set_weights(const Invocation& invocation, const Request& request, States& states) {
@@ -214,7 +162,9 @@ std::vector<Likely> likeliest(std::span<const double> logits, int top) {
   return best;
 }
 
-std::vector<Answer> answers(const Tensor& logits, int top) {
+std::vector<Answer> answers(const Tensor& logits,
+                            const std::vector<std::string>& names,
+                            int top) {
   Tensor wide(TensorType{DType::f64, logits.shape()});
   convert(logits.view(), wide.view());
   const std::span<const double> all = wide.as<double>();
@@ -224,25 +174,29 @@ std::vector<Answer> answers(const Tensor& logits, int top) {
     const auto row = all.subspan(at, classes);
     const bool finite =
         std::all_of(row.begin(), row.end(), [](double logit) { return std::isfinite(logit); });
-    rows.push_back(finite ? Answer{NumericalState::live, likeliest(row, top)}
-                          : Answer{NumericalState::dead, {}});
+    const std::string& name = names[at / classes];
+    rows.push_back(finite ? Answer{name, NumericalState::live, likeliest(row, top)}
+                          : Answer{name, NumericalState::dead, {}});
   }
   return rows;
 }
 
 std::string table(const Request& request, const Answers& answers) {
   Table table;
-  table.columns = {{"image"}, {"class"}, {"logit"}, {"probability"}, {"state", false}};
-  for (std::size_t image = 0; image < answers.images.size(); ++image) {
-    const Answer& answer = answers.images[image];
+  table.columns = {{"image", request.paths.empty()},
+                   {"class"},
+                   {"logit"},
+                   {"probability"},
+                   {"state", false}};
+  for (const Answer& answer : answers.images) {
     const Cell state{std::string(text(answer.state)),
                      answer.state == NumericalState::dead ? Emphasis::bad : Emphasis::plain};
     if (answer.top.empty()) {
       const Cell unknown{"unknown", Emphasis::faint};
-      table.rows.push_back({{fmt::format("{}", image)}, unknown, unknown, unknown, state});
+      table.rows.push_back({{shown(answer.name)}, unknown, unknown, unknown, state});
     }
     for (const Likely& each : answer.top) {
-      table.rows.push_back({{fmt::format("{}", image)},
+      table.rows.push_back({{shown(answer.name)},
                             {fmt::format("{}", each.label)},
                             {fmt::format("{:.5g}", each.logit)},
                             {fmt::format("{:.4f}", each.probability)},
@@ -265,8 +219,8 @@ std::string csv(const Request& request, const Answers& answers) {
   // A precision in words has commas in it.
   const std::string tail =
       fmt::format("\"{}\",{}\n", request.recipe.precision.name, answers.is_emulated);
-  for (std::size_t image = 0; image < answers.images.size(); ++image) {
-    const Answer& answer = answers.images[image];
+  for (const Answer& answer : answers.images) {
+    const std::string image = request.paths.empty() ? answer.name : quoted_name(answer.name);
     if (answer.top.empty()) {
       lines += fmt::format("{},,,,,{},{}", image, text(answer.state), tail);
     }
@@ -290,10 +244,11 @@ std::string json(const Invocation& invocation, const Request& request, const Ans
                {"overrides", invocation.all("--override")},
                {"emulated", answers.is_emulated},
                {"weights", weights ? Json(*weights) : Json(nullptr)},
-               {"input", request.input},
+               {"input", request.paths.empty() ? Json(request.input) : Json(request.paths)},
                {"seed", request.seed},
                {"batch", recipe.batch},
                {"numerical_state", text(answers.state())},
+               {"bad", answers.bad},
                {"images", Json::array()}};
   for (const Answer& answer : answers.images) {
     Json top = Json::array();
@@ -301,7 +256,8 @@ std::string json(const Invocation& invocation, const Request& request, const Ans
       top.push_back(
           {{"class", each.label}, {"logit", each.logit}, {"probability", each.probability}});
     }
-    json["images"].push_back({{"numerical_state", text(answer.state)},
+    json["images"].push_back({{"image", answer.name},
+                              {"numerical_state", text(answer.state)},
                               {"top", answer.top.empty() ? Json(nullptr) : std::move(top)}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -340,6 +296,54 @@ Result<void> show(const Invocation& invocation,
                   answers.images.size(), first - answers.images.begin())};
 }
 
+// All logits so far, and those of one more part.
+Tensor joined(const std::optional<Tensor>& before, const Tensor& more) {
+  const std::int64_t rows = before ? before->shape()[0] : 0;
+  Tensor all(TensorType{more.type().dtype, more.shape().with(0, rows + more.shape()[0])});
+  auto to = all.view().bytes();
+  if (before) {
+    std::copy_n(before->view().bytes().begin(), before->view().bytes().size(), to.begin());
+    to = to.subspan(before->view().bytes().size());
+  }
+  std::copy_n(more.view().bytes().begin(), more.view().bytes().size(), to.begin());
+  return all;
+}
+
+// Part by part: a folder may hold more pictures than memory.
+Result<void> answer_all(const Invocation& invocation,
+                        const Request& request,
+                        InferInput& input,
+                        Inference& inference) {
+  constexpr std::int64_t kBatches = 32;
+  Answers all;
+  all.is_emulated = inference.is_emulated();
+  std::optional<Tensor> logits;
+  while (const auto part = input.next(kBatches * request.recipe.batch)) {
+    auto some = inference.logits(part->images.view());
+    if (!some) {
+      return some.error();
+    }
+    auto rows = answers(*some, part->names, request.top);
+    std::move(rows.begin(), rows.end(), std::back_inserter(all.images));
+    logits = joined(logits, *some);
+  }
+  all.bad = input.bad();
+  for (const std::string& line : all.bad) {
+    remark("left out: " + line);
+  }
+  if (!logits) {
+    return bad_input(fmt::format("none of {} pictures could be read", all.bad.size()));
+  }
+  if (!all.bad.empty()) {
+    remark(fmt::format("{} of {} pictures could not be read", all.bad.size(),
+                       all.bad.size() + all.images.size()));
+  }
+  if (const auto written = write_logits(invocation, request, *logits); !written) {
+    return written.error();
+  }
+  return show(invocation, request, all);
+}
+
 Result<void> run(const Invocation& invocation) {
   const auto request = read_request(invocation);
   if (!request) {
@@ -349,9 +353,12 @@ Result<void> run(const Invocation& invocation) {
   if (!backend) {
     return backend.error();
   }
-  const auto images = read_images(*request, (*backend)->target());
-  if (!images) {
-    return images.error();
+  auto input = request->paths.empty()
+                   ? InferInput::open(request->input, request->recipe.model, request->seed,
+                                      (*backend)->target())
+                   : InferInput::of_pictures(request->paths, request->recipe.model);
+  if (!input) {
+    return input.error();
   }
   const auto inference = Inference::open(request->recipe, **backend);
   if (!inference) {
@@ -360,15 +367,7 @@ Result<void> run(const Invocation& invocation) {
   if (const auto set = set_weights(invocation, *request, (*inference)->states()); !set) {
     return set.error();
   }
-  const auto logits = (*inference)->logits(images->view());
-  if (!logits) {
-    return logits.error();
-  }
-  if (const auto written = write_logits(invocation, *request, *logits); !written) {
-    return written.error();
-  }
-  return show(invocation, *request,
-              {answers(*logits, request->top), (*inference)->is_emulated()});
+  return answer_all(invocation, *request, *input, **inference);
 }
 
 }  // namespace
@@ -380,19 +379,23 @@ Command infer_command() {
   command.description =
       "Runs a model on the processors of this machine and prints the likeliest classes of each "
       "image. Weights are a safetensors file under timm's names; without one they are drawn as "
-      "before any training, which is said. Images are the tensor `images` of a safetensors "
-      "file (or its only one), f32 [N, channels, side, side], or random numbers.\n\nAlways a "
+      "before any training, which is said. Images are pictures (JPEG, PNG, folders of them), "
+      "seen as timm's evaluation of the model sees them, or the tensor `images` of a "
+      "safetensors "
+      "file (or its only one), f32 [N, channels, side, side], or random numbers. Pictures that "
+      "cannot be read are named, counted and left out.\n\nAlways a "
       "whole batch is computed, so an image has the same logits to the bit beside any others; "
       "not so in fp8, whose scale is one for the batch. fp8-delayed needs the scales that a "
       "training found: a file without them is refused. A precision that this device does not "
       "have is emulated, and labelled so. An image whose logits are not finite is dead: exit "
       "status 4.";
+  command.arguments = "PATH...";
   command.options = {
       {"--model", "NAME",
        "vit_{tiny,small,base,large}_patch{16,32}_{224,384}, or vit_micro_patchP_S of any patch "
        "and side"},
       {"--weights", "FILE", "a safetensors file with timm's names"},
-      {"--input", "WHAT", "a safetensors file of images, or synthetic:N"},
+      {"--input", "WHAT", "instead of pictures: a safetensors file of images, or synthetic:N"},
       {"--classes", "N", "that the head tells apart; 1000, and 1 is one logit"},
       {"--pool", "WHAT", "what the head sees: token (the default), or mean"},
       precision_option(),
@@ -407,8 +410,8 @@ Command infer_command() {
        "also write all logits: a safetensors file with the tensor `logits`"},
   };
   command.examples = {
-      {"halfwatt infer --model vit_tiny_patch16_224 --weights w.st --input images.st",
-       "what is in these images?"},
+      {"halfwatt infer --model vit_tiny_patch16_224 --weights w.st photos/ cat.jpg",
+       "what is in these pictures?"},
       {"halfwatt infer --model vit_micro_patch4_16 --input synthetic:4 --precision fp8",
        "does it run here?"},
   };

@@ -7,6 +7,7 @@ namespace halfwatt {
 namespace {
 
 volatile std::sig_atomic_t end_asked = 0;
+volatile std::sig_atomic_t save_asked = 0;
 volatile std::sig_atomic_t stop_asked = 0;
 volatile std::sig_atomic_t continued = 0;
 
@@ -24,8 +25,13 @@ void note_stop(int) { stop_asked = 1; }
 void handle_interruptions() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     on(
-        signal, [](int) { end_asked = 1; }, SA_RESETHAND);
+        signal, [](int which) { end_asked = which; }, SA_RESETHAND);
   }
+}
+
+void handle_saves() {
+  on(
+      SIGUSR1, [](int) { save_asked = 1; }, SA_RESTART);
 }
 
 void handle_stops() {
@@ -35,6 +41,12 @@ void handle_stops() {
 }
 
 bool interruption_is_asked() { return end_asked != 0; }
+int interruption_signal() { return end_asked; }
+bool save_is_asked() {
+  const bool asked = save_asked != 0;
+  save_asked = 0;
+  return asked;
+}
 bool stop_is_asked() { return stop_asked != 0; }
 int times_continued() { return continued; }
 

@@ -10,8 +10,15 @@ void handle_interruptions();
 /// From here on Ctrl-Z waits until the copy that is measured can be stopped with us.
 void handle_stops();
 
+/// From here on USR1 asks for a checkpoint, as Slurm does before a job's time is over.
+void handle_saves();
+
 /// Whether somebody wants the end.
 bool interruption_is_asked();
+/// The signal that asked for it; 0 if none did.
+int interruption_signal();
+/// Whether USR1 came since this was asked last.
+bool save_is_asked();
 /// Whether Ctrl-Z came since stop_ourselves().
 bool stop_is_asked();
 /// Stops this process as Ctrl-Z does, and returns when it is continued; at once where no shell

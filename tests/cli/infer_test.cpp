@@ -8,6 +8,7 @@
 #include "cli/program.h"
 #include "engine/formats/safetensors.h"
 #include "engine/models/vit.h"
+#include "support/pictures.h"
 
 namespace halfwatt {
 namespace {
@@ -206,6 +207,50 @@ TEST(Infer, refuses_images_that_it_cannot_read_in_one_line) {
   const NamedTensor two[] = {{"a", one.view()}, {"b", one.view()}};
   ASSERT_TRUE(write_safetensors(folder.path("i"), two));
   expect_refused(words, "2 tensors, and none is called images");
+}
+
+// A picture and its pixels as a tensor, normalised by hand, are the same to the model.
+TEST(Infer, sees_a_picture_as_the_tensor_of_its_pixels) {
+  const Folder folder;
+  const Image image = drawn_image(16, 16);
+  folder.write("one.png", png_of(image));
+  folder.write("two.jpg", "no picture");
+  Tensor tensor(TensorType{DType::f32, Shape{1, 3, 16, 16}});
+  for (std::size_t at = 0; at < 16 * 16; ++at) {
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      tensor.as<float>()[channel * 256 + at] =
+          (static_cast<float>(image.pixels[at * 3 + channel]) / 255.0F - 0.5F) / 0.5F;
+    }
+  }
+  write(folder.path("images.st"), "images", tensor);
+  const std::string words = kMicro + "--format json ";
+  const Outcome pictures = run_program(words + folder.path("one.png") + " " + folder.path(""));
+  ASSERT_EQ(pictures.status, 0) << pictures.err;
+  EXPECT_NE(pictures.err.find("1 of 3 pictures could not be read"), std::string::npos)
+      << pictures.err;
+  const json seen = json::parse(pictures.out);
+  ASSERT_EQ(seen["images"].size(), 2U) << "named, and found in the folder";
+  EXPECT_EQ(seen["images"][0]["image"], folder.path("one.png"));
+  EXPECT_EQ(seen["bad"].size(), 1U);
+  const json wanted =
+      json::parse(run_program(words + "--input " + folder.path("images.st")).out);
+  EXPECT_EQ(seen["images"][0]["top"], wanted["images"][0]["top"]);
+  EXPECT_EQ(seen["images"][1]["top"], wanted["images"][0]["top"]);
+}
+
+TEST(Infer, refuses_paths_that_lead_to_no_picture_in_one_line) {
+  const Folder folder;
+  EXPECT_NE(run_program(kMicro + folder.path("none.jpg")).err.find("not there"),
+            std::string::npos);
+  EXPECT_NE(run_program(kMicro + folder.path("")).err.find("no picture in it"),
+            std::string::npos);
+  folder.write("bad.png", "x");
+  const Outcome bad = run_program(kMicro + folder.path("bad.png"));
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_NE(bad.err.find("none of 1 pictures could be read"), std::string::npos) << bad.err;
+  const Outcome both = run_program(kMicro + folder.path("bad.png") + " --input synthetic:1");
+  EXPECT_EQ(both.status, 2);
+  EXPECT_NE(both.err.find("and not both"), std::string::npos) << both.err;
 }
 
 }  // namespace

@@ -286,7 +286,7 @@ constexpr Bad kBad[] = {
     {"tune --workload", 2, "--workload: a value is missing"},
     {"infer", 2, "--model NAME is missing"},
     {"infer --model resnet50", 2, "no model resnet50; there are vit_"},
-    {"infer --model vit_micro_patch4_16", 2, "--input is missing: a safetensors file, or syn"},
+    {"infer --model vit_micro_patch4_16", 2, "no pictures; needed PATH..., or --input with a"},
     {"infer --model vit_micro_patch4_16 --batch 0", 2, "--batch 0: needed a number from 1"},
     {"infer --model vit_micro_patch4_16 --classes 0", 2, "--classes 0: needed a number from 1"},
     {"infer --model vit_micro_patch4_16 --pool max", 2, "--pool max: needed token or mean"},

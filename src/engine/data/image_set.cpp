@@ -1,7 +1,9 @@
 #include "engine/data/image_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "base/rng.h"
 
@@ -32,19 +34,18 @@ ImageSet ImageSet::at(std::span<const std::int64_t> places) const {
   return some;
 }
 
-Split stratified(const ImageSet& set, double held_out, std::uint64_t seed) {
+Split stratified(std::span<const std::int64_t> labels, double held_out, std::uint64_t seed) {
+  std::vector<std::vector<std::int64_t>> places_of;  // by label
+  for (std::size_t at = 0; at < labels.size(); ++at) {
+    const auto label = static_cast<std::size_t>(labels[at]);
+    places_of.resize(std::max(places_of.size(), label + 1));
+    places_of[label].push_back(static_cast<std::int64_t>(at));
+  }
   Rng rng(seed);
   Split split;
-  for (std::int64_t label = 0; label < set.classes; ++label) {
-    std::vector<std::int64_t> places;
-    for (std::int64_t at = 0; at < set.size(); ++at) {
-      if (set.labels[static_cast<std::size_t>(at)] == label) {
-        places.push_back(at);
-      }
-    }
+  for (std::vector<std::int64_t>& places : places_of) {
     shuffle(places, rng);
-    const auto out =
-        static_cast<std::ptrdiff_t>(static_cast<double>(places.size()) * held_out + 0.5);
+    const std::ptrdiff_t out = std::lround(static_cast<double>(places.size()) * held_out);
     split.held_out.insert(split.held_out.end(), places.begin(), places.begin() + out);
     split.train.insert(split.train.end(), places.begin() + out, places.end());
   }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -31,14 +33,21 @@ struct PixelCsv {
 /// Reads a CSV, gzipped if its name ends in .gz: a line for an image, its pixels, then its
 /// label. Errors: the file and the line, what was found there and what was needed.
 Result<ImageSet> read_pixel_csv(const std::filesystem::path& path, const PixelCsv& format);
+/// The same from the text of such a file, which errors call `name`.
+Result<ImageSet> parse_pixel_csv(std::string_view text,
+                                 const std::string& name,
+                                 const PixelCsv& format);
 
-/// Places of the images that are held out and of the others: of every class the same share, by
+/// Places of the images that are held out and of the others: of every label the same share, by
 /// a shuffle that follows from `seed` alone.
 struct Split {
   std::vector<std::int64_t> train;
   std::vector<std::int64_t> held_out;
 };
-Split stratified(const ImageSet& set, double held_out, std::uint64_t seed);
+Split stratified(std::span<const std::int64_t> labels, double held_out, std::uint64_t seed);
+inline Split stratified(const ImageSet& set, double held_out, std::uint64_t seed) {
+  return stratified(set.labels, held_out, seed);
+}
 
 /// 0 to count - 1 in an order that follows from `seed` and `epoch` alone.
 std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch);

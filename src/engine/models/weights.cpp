@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
+#include "engine/models/fine_tuning.h"
 #include "engine/models/initial.h"
 #include "engine/ops/delayed_scaling.h"
 #include "engine/tensor/convert.h"
@@ -19,6 +20,14 @@ namespace {
 
 /// The states in which a parameter is held: itself, or copies of it, or both.
 using Held = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+bool is_head(std::string_view parameter) { return parameter.starts_with("head."); }
+
+// Whether positions of `stored` shape can become those of `needed` shape.
+bool can_resample(std::string_view name, const Shape& stored, const Shape& needed) {
+  return name == "pos_embed" && side_of(stored) > 0 && side_of(needed) > 0 &&
+         stored[2] == needed[2];
+}
 
 Held held_in(const States& states) {
   Held held;
@@ -136,24 +145,29 @@ Result<void> check_scales(const SafetensorsFile& file,
 Result<void> check(const SafetensorsFile& file,
                    const std::string& path,
                    const Held& held,
-                   const States& states) {
+                   const States& states,
+                   const FineTuning& how) {
   Wrong missing("missing");
   Wrong extra("extra");
   Wrong shaped("of another shape");
   Wrong typed("no floats");
   for (const auto& [name, where] : held) {
-    if (file.find(name) == nullptr) {
+    if (file.find(name) == nullptr && !(how.reset_head && is_head(name))) {
       missing.add(name);
     }
   }
   for (const StoredTensor& each : file.header().tensors) {
+    if (how.reset_head && is_head(each.name)) {
+      continue;
+    }
     const Shape* needed = shape_of(each.name, held, states);
     if (needed == nullptr && is_fp8_state(each.name)) {
       continue;  // of a training in fp8-delayed: the weights are as good without them
     }
     if (needed == nullptr) {
       extra.add(quoted_name(each.name));
-    } else if (!(each.type.shape == *needed)) {
+    } else if (!(each.type.shape == *needed) &&
+               !(how.resize && can_resample(each.name, each.type.shape, *needed))) {
       shaped.add(
           fmt::format("{} {}, needs {}", each.name, text(each.type.shape), text(*needed)));
     } else if (!is_float(each.type.dtype)) {
@@ -223,6 +237,11 @@ Result<void> load_fp8_states(const SafetensorsFile& file,
   return {};
 }
 
+// What the file has of a tensor that is not taken from it.
+std::string beside(const StoredTensor* stored) {
+  return stored == nullptr ? "" : fmt::format("; the file has {}", text(stored->type.shape));
+}
+
 std::vector<DType> dtypes(const std::vector<std::string>& held, const States& states) {
   std::vector<DType> all;
   for (const std::string& name : held) {
@@ -233,13 +252,15 @@ std::vector<DType> dtypes(const std::vector<std::string>& held, const States& st
 
 }  // namespace
 
-Result<WeightsReport> load_weights(const std::filesystem::path& path, States& states) {
+Result<WeightsReport> load_weights(const std::filesystem::path& path,
+                                   States& states,
+                                   const FineTuning& how) {
   const auto file = SafetensorsFile::open(path);
   if (!file) {
     return file.error();
   }
   const Held held = held_in(states);
-  if (const auto right = check(*file, shown(path), held, states); !right) {
+  if (const auto right = check(*file, shown(path), held, states, how); !right) {
     return right.error();
   }
   if (const auto loaded = load_fp8_states(*file, shown(path), states); !loaded) {
@@ -247,9 +268,23 @@ Result<WeightsReport> load_weights(const std::filesystem::path& path, States& st
   }
   WeightsReport report;
   for (const auto& [name, where] : held) {
-    const auto tensor = file->read(*file->find(name));
+    const Shape needed = *shape_of(name, held, states);
+    const StoredTensor* stored = file->find(name);
+    if (how.reset_head && is_head(name)) {
+      report.changes.push_back(
+          fmt::format("{} begins anew as {}{}", name, text(needed), beside(stored)));
+      continue;
+    }
+    auto tensor = file->read(*stored);
     if (!tensor) {
       return tensor.error();
+    }
+    if (!(stored->type.shape == needed)) {
+      const std::int64_t side = side_of(needed);
+      report.changes.push_back(fmt::format("{} is resampled from {}x{} patches to {}x{}", name,
+                                           side_of(stored->type.shape),
+                                           side_of(stored->type.shape), side, side));
+      tensor = resampled_positions(tensor->view(), side);
     }
     count(name, tensor->view(), dtypes(where, states), report);
     if (const auto loaded = set(where, tensor->view(), states); !loaded) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/exec/states.h"
@@ -17,16 +18,26 @@ struct WeightsReport {
   std::string first_not_finite;  ///< the first tensor that holds one
   std::int64_t overflowed = 0;   ///< elements too large for the state or a copy of it
   std::string first_overflowed;
+  std::vector<std::string> changes;  ///< a line for each thing that is not as the file has it
+};
+
+/// What may differ between a file of weights and the model that is to learn on from them.
+struct FineTuning {
+  bool reset_head = false;  ///< the head stays as it is, whatever the file holds of one
+  bool resize = false;      ///< position embeddings of another image size are resampled
 };
 
 /// Fills the parameters of `states`, and the copies of them, from a safetensors file under
 /// timm's names, converted to their dtypes; states may hold copies alone, as inference does.
 /// Scales and histories of fp8 operands are taken from the file where they are there; an
-/// inference in fp8-delayed needs the scales. Errors (bad_input): a malformed file; one with
-/// other tensors than these parameters: one line with those that are missing, extra, of another
-/// shape or no floats, and the flag that mends it where one does. Nothing is loaded then; a
-/// file that becomes unreadable half way leaves its first tensors loaded.
-Result<WeightsReport> load_weights(const std::filesystem::path& path, States& states);
+/// inference in fp8-delayed needs the scales. What `how` allows to differ is told in the
+/// report. Errors (bad_input): a malformed file; one with other tensors than these parameters:
+/// one line with those that are missing, extra, of another shape or no floats, and the flag
+/// that mends it where one does. Nothing is loaded then; a file that becomes unreadable half
+/// way leaves its first tensors loaded.
+Result<WeightsReport> load_weights(const std::filesystem::path& path,
+                                   States& states,
+                                   const FineTuning& how = {});
 
 /// Writes the parameters of `states` as timm names and shapes them, in their dtypes; one that
 /// several layers use is there once; and the scales and histories of fp8 operands, if it has

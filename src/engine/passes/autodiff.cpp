@@ -14,8 +14,12 @@ namespace {
 
 class Backward {
  public:
-  Backward(Graph& graph, const Precision& precision)
-      : graph_(&graph), build_(graph), precision_(&precision), forward_(graph.size()) {
+  Backward(Graph& graph, const Precision& precision, std::span<const std::string> frozen)
+      : graph_(&graph),
+        build_(graph),
+        precision_(&precision),
+        frozen_(frozen),
+        forward_(graph.size()) {
     build_.set_phase(Phase::backward);
     find_wanted();
   }
@@ -46,8 +50,9 @@ class Backward {
 
   // Scales of formats and the like are read, too, and follow by rules of their own.
   bool is_learned(const Node& read) const {
-    const StateRole role = graph_->state(read.attributes.word("state"))->role;
-    return role == StateRole::parameter || role == StateRole::copy;
+    const StateSpec& state = *graph_->state(read.attributes.word("state"));
+    return (state.role == StateRole::parameter || state.role == StateRole::copy) &&
+           !any_names(frozen_, state.role == StateRole::copy ? state.of : state.name);
   }
 
   bool is_wanted(Value value) const { return wanted_[static_cast<std::size_t>(value.node)]; }
@@ -153,6 +158,7 @@ class Backward {
   Graph* graph_;
   Builder build_;
   const Precision* precision_;
+  std::span<const std::string> frozen_;
   int forward_;
   std::vector<bool> wanted_;
   std::map<Value, Value> gradients_;
@@ -164,9 +170,12 @@ StateSpec loss_scale_state() {
   return {std::string(kLossScale), StateRole::scaler, {DType::f32, Shape()}, {}, 65536};
 }
 
-Graph with_gradients(const Graph& graph, const Precision& precision, int micro_batches) {
+Graph with_gradients(const Graph& graph,
+                     const Precision& precision,
+                     int micro_batches,
+                     std::span<const std::string> frozen) {
   Graph both = graph;
-  Backward(both, precision).run(micro_batches);
+  Backward(both, precision, frozen).run(micro_batches);
   return without_dead_nodes(both);
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/passes/precision.h"
 
 namespace halfwatt {
@@ -49,6 +51,19 @@ bool matches(std::string_view pattern, std::string_view path) {
 
 bool covers(std::string_view pattern, const std::string& layer) {
   return matches(pattern, layer) || matches(pattern, layer + ".");
+}
+
+bool any_names(std::span<const std::string> patterns, const std::string& parameter) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    std::size_t end = parameter.size();
+    while (end != parameter.npos) {
+      if (matches(pattern, std::string_view(parameter).substr(0, end))) {
+        return true;
+      }
+      end = end == 0 ? parameter.npos : parameter.rfind('.', end - 1);
+    }
+    return false;
+  });
 }
 
 }  // namespace halfwatt

@@ -38,16 +38,47 @@ Result<void> precision(Work& work) {
   return {};
 }
 
+// A misspelt pattern would train what was to stay as it is.
+Result<void> check_patterns(const Graph& graph,
+                            std::string_view flag,
+                            const std::vector<std::string>& patterns) {
+  const std::vector<StateSpec>& states = graph.states();
+  for (const std::string& pattern : patterns) {
+    const bool named = std::any_of(states.begin(), states.end(), [&](const StateSpec& state) {
+      return state.role == StateRole::parameter && any_names({&pattern, 1}, state.name);
+    });
+    if (!named) {
+      return bad_input(
+          fmt::format("{} {}: no parameter or layer is called so; the first parameter is {}",
+                      flag, pattern, states.empty() ? "none" : states.front().name));
+    }
+  }
+  return {};
+}
+
 Result<void> autodiff(Work& work) {
-  if (work.asked.optimizer) {
-    work.graph = with_gradients(work.graph, work.asked.precision, work.asked.micro_batches);
+  if (!work.asked.optimizer) {
+    return {};
+  }
+  const std::vector<std::string>& frozen = work.asked.freeze;
+  for (const auto& [flag, patterns] :
+       {std::pair{"--freeze", &frozen}, {"--no-decay", &work.asked.optimizer->no_decay}}) {
+    if (const auto named = check_patterns(work.graph, flag, *patterns); !named) {
+      return named;
+    }
+  }
+  work.graph =
+      with_gradients(work.graph, work.asked.precision, work.asked.micro_batches, frozen);
+  if (!frozen.empty() && gradient_names(work.graph).empty()) {
+    return bad_input(fmt::format("--freeze {}: leaves nothing that learns",
+                                 fmt::join(frozen, " --freeze ")));
   }
   return {};
 }
 
 Result<void> update(Work& work) {
   if (work.asked.averages) {
-    work.graph = with_averages(work.graph);
+    work.graph = with_averages(work.graph, work.asked.freeze);
   }
   if (!work.asked.optimizer || gradient_names(work.graph).empty()) {
     return {};

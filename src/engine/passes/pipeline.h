@@ -21,6 +21,7 @@ struct Compilation {
   Precision precision;
   std::vector<PrecisionOverride> overrides = {};
   std::optional<Optimizer> optimizer = {};  ///< nullopt: no training
+  std::vector<std::string> freeze = {};     ///< patterns of parameters that do not learn
   bool averages = false;   ///< without an optimizer: read the averages that a training keeps
   int micro_batches = 1;   ///< of a step
   bool recompute = false;  ///< by block

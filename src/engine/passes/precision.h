@@ -69,6 +69,9 @@ Result<PrecisionOverride> precision_override(std::string_view text);
 bool matches(std::string_view pattern, std::string_view path);
 /// The same, and a pattern of what is in a layer covers the layer: `head.*` covers `head`.
 bool covers(std::string_view pattern, const std::string& layer);
+/// Whether any of `patterns` matches the name of a parameter or of a layer that it is in:
+/// `blocks.0`, `blocks.0.*` and `*.weight` all name `blocks.0.norm1.weight`.
+bool any_names(std::span<const std::string> patterns, const std::string& parameter);
 
 /// The forward graph, which a model made in f32, in this precision: casts put in as PyTorch's
 /// autocast puts them in, parameters read in the dtype that they are computed with (a copy in

@@ -27,23 +27,11 @@ std::vector<Gradient> gradients_of(const Graph& graph) {
   return all;
 }
 
-// What decay would pull to zero for no reason: timm's rule.
+// What decay would pull to zero for no reason, by timm's rule, does not.
 bool decays(const StateSpec& parameter, const Optimizer& optimizer) {
   return optimizer.decay_all ||
-         (parameter.type.shape.rank() > 1 && parameter.name != "cls_token" &&
-          parameter.name != "pos_embed");
-}
-
-std::string_view word(Optimizer::Schedule schedule) {
-  switch (schedule) {
-    case Optimizer::Schedule::cosine:
-      return "cosine";
-    case Optimizer::Schedule::linear:
-      return "linear";
-    case Optimizer::Schedule::constant:
-      break;
-  }
-  return "constant";
+         (!any_names(optimizer.no_decay, parameter.name) && parameter.type.shape.rank() > 1 &&
+          parameter.name != "cls_token" && parameter.name != "pos_embed");
 }
 
 // Wider than 16 bits, in which an average of many steps would stand still.
@@ -94,7 +82,7 @@ class Updater {
     applied_ =
         build_.read({std::string(kApplied), StateRole::counter, {DType::i64, Shape()}, {}, 0});
     rate_ = build_.add(Op::learning_rate, {applied_},
-                       {{"schedule", std::string(word(optimizer_->schedule))},
+                       {{"schedule", std::string(text(optimizer_->schedule))},
                         {"base", optimizer_->rate},
                         {"warmup", optimizer_->warmup},
                         {"total", optimizer_->total},
@@ -151,7 +139,7 @@ class Updater {
                  const StateSpec& parameter,
                  std::vector<Value> inputs,
                  Attributes attributes) {
-    inputs.insert(inputs.end(), {factor_, rate_, applied_, skip_});
+    inputs.insert(inputs.end(), {factor_, rate_of(parameter.name), applied_, skip_});
     attributes.set("math", precision_->arithmetic);
     const DType stored = parameter.type.dtype;
     if (precision_->stochastic && (stored == DType::f16 || stored == DType::bf16)) {
@@ -159,6 +147,19 @@ class Updater {
       attributes.set("path", parameter.name);
     }
     return build_.add(op, std::move(inputs), std::move(attributes));
+  }
+
+  // One value for all parameters of the same share, so that one kernel updates them.
+  Value rate_of(const std::string& parameter) {
+    const auto share = optimizer_->rate_shares.find(parameter);
+    if (share == optimizer_->rate_shares.end() || share->second == 1) {
+      return rate_;
+    }
+    const auto [place, is_new] = rates_.try_emplace(share->second);
+    if (is_new) {
+      place->second = build_.add(Op::scale, {rate_}, {{"factor", share->second}});
+    }
+    return place->second;
   }
 
   // The key of the step, which a model that drops something has already.
@@ -226,6 +227,7 @@ class Updater {
   Value factor_;
   Value applied_;
   Value rate_;
+  std::map<double, Value> rates_;  ///< by their share of it
 };
 
 StateSpec accumulator(const Graph& graph,
@@ -239,6 +241,18 @@ StateSpec accumulator(const Graph& graph,
 }
 
 }  // namespace
+
+std::string_view text(Optimizer::Schedule schedule) {
+  switch (schedule) {
+    case Optimizer::Schedule::cosine:
+      return "cosine";
+    case Optimizer::Schedule::linear:
+      return "linear";
+    case Optimizer::Schedule::constant:
+      break;
+  }
+  return "constant";
+}
 
 std::string accumulator_name(std::string_view parameter) {
   return fmt::format("{}.gradient", parameter);
@@ -258,7 +272,7 @@ Graph with_update(const Graph& graph, const Precision& precision, const Optimize
   return whole;
 }
 
-Graph with_averages(const Graph& graph) {
+Graph with_averages(const Graph& graph, std::span<const std::string> frozen) {
   Rewrite rewrite(graph);
   for (int id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
@@ -268,8 +282,12 @@ Graph with_averages(const Graph& graph) {
       rewrite.copy(id);
       continue;
     }
-    rewrite.follow(node);
     const std::string& parameter = state->of.empty() ? state->name : state->of;
+    if (any_names(frozen, parameter)) {
+      rewrite.copy(id);
+      continue;
+    }
+    rewrite.follow(node);
     const Value average = rewrite.build().read(average_of(parameter, state->type));
     rewrite.map(id, rewrite.build().cast(average, state->type.dtype));
   }

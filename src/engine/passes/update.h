@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,15 +27,20 @@ struct Optimizer {
   double eps = 1e-8;
   double momentum = 0.9;  ///< of sgd
   double decay = 0.05;
-  bool decay_all = false;  ///< vectors, cls_token and pos_embed too
-  double max_norm = 0;     ///< gradients are clipped to; 0: not
-  double average = 0;      ///< decay of the EMA of parameters; 0: none is kept
+  bool decay_all = false;                  ///< vectors, cls_token and pos_embed too
+  std::vector<std::string> no_decay = {};  ///< patterns of parameters that do not decay either
+  /// By parameter: its share of the rate, where that is not all of it.
+  std::map<std::string, double, std::less<>> rate_shares = {};
+  double max_norm = 0;  ///< gradients are clipped to; 0: not
+  double average = 0;   ///< decay of the EMA of parameters; 0: none is kept
   // Of the loss scale.
   double growth = 2;
   double backoff = 0.5;
   std::int64_t interval = 2000;
   double floor_scale = 1;
 };
+
+std::string_view text(Optimizer::Schedule schedule);
 
 /// States of the update beside those of the parameters: steps that were applied (i64), and
 /// steps since the scale last changed (i32).
@@ -59,8 +66,9 @@ Graph with_accumulation(const Graph& graph, const Precision& precision);
 /// with_accumulation() made; it leaves them zero.
 Graph update_of(const Graph& micro, const Precision& precision, const Optimizer& optimizer);
 
-/// The graph of an evaluation, made to read the averages of the parameters instead of them.
-Graph with_averages(const Graph& graph);
+/// The graph of an evaluation, made to read the averages of the parameters instead of them; but
+/// for those that the patterns in `frozen` name, which do not change and have none.
+Graph with_averages(const Graph& graph, std::span<const std::string> frozen = {});
 
 /// The names of the gradients of a graph in the order in which `first_bad` counts them.
 std::vector<std::string> gradient_names(const Graph& graph);

@@ -41,6 +41,8 @@ struct Target {
   /// measured.
   std::function<std::optional<Seconds>(const Graph&, int node)> time;
   std::string source;  ///< where the rates come from: "data sheet"
+  /// What the last bits of its results depend on, by what it is: threads, isa, libraries.
+  std::map<std::string, std::string> arithmetic;
 };
 
 /// Whether times on `target` can be predicted.

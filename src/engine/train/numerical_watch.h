@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/numerical_state.h"
 
@@ -30,16 +31,24 @@ struct StepNumbers {
 /// thousandth of the rate. A dead run stays dead.
 class NumericalWatch {
  public:
+  /// All that it remembers; a watch made from it goes on as this one would.
+  struct Memory {
+    std::deque<bool> skipped;  ///< of the last steps, the latest behind
+    NumericalState state = NumericalState::unknown;
+    std::string reason;
+  };
+  NumericalWatch() = default;
+  explicit NumericalWatch(Memory memory) : memory_(std::move(memory)) {}
+
   NumericalState see(const StepNumbers& step);
   /// Why, if it is not live.
-  const std::string& reason() const { return reason_; }
+  const std::string& reason() const { return memory_.reason; }
+  const Memory& memory() const { return memory_; }
 
  private:
   NumericalState judge(const StepNumbers& step);
 
-  std::deque<bool> skipped_;
-  NumericalState state_ = NumericalState::unknown;
-  std::string reason_;
+  Memory memory_;
 };
 
 }  // namespace halfwatt

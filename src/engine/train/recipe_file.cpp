@@ -121,6 +121,8 @@ std::string read_optimizer(const Json& json, RecipeFile& file) {
   section.take("rate", optimizer.rate);
   section.take("warmup", optimizer.warmup);
   section.take("decay", optimizer.decay);
+  section.take("no_decay", optimizer.no_decay);
+  section.take("layer_decay", file.recipe.layer_decay);
   section.take("eps", optimizer.eps);
   section.take("beta1", optimizer.beta1);
   section.take("beta2", optimizer.beta2);
@@ -134,6 +136,10 @@ std::string read_optimizer(const Json& json, RecipeFile& file) {
   if (!(optimizer.average >= 0 && optimizer.average < 1)) {
     return fmt::format("optimizer.average is {}, needs a decay from 0 to below 1",
                        optimizer.average);
+  }
+  if (!(file.recipe.layer_decay > 0 && file.recipe.layer_decay <= 1)) {
+    return fmt::format("optimizer.layer_decay is {}, needs a factor above 0 up to 1",
+                       file.recipe.layer_decay);
   }
   optimizer.kind = kind == "sgd" ? Optimizer::Kind::sgd : Optimizer::Kind::adamw;
   if (schedule != "constant" && schedule != "cosine" && schedule != "linear") {
@@ -157,6 +163,7 @@ std::string read_all(const Json& json, RecipeFile& file) {
   top.take("micro_batches", file.recipe.micro_batches);
   top.take("epochs", file.epochs);
   top.take("smoothing", file.recipe.smoothing);
+  top.take("freeze", file.recipe.freeze);
   if (!data.is_object() || !model.is_object() || !optimizer.is_object()) {
     return "data, model and optimizer must be objects, and the first two there";
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/models/fine_tuning.h"
 #include "engine/models/images.h"
 #include "engine/models/initial.h"
 #include "engine/ops/delayed_scaling.h"
@@ -35,6 +36,10 @@ Result<std::vector<Plan>> training_plans(const TrainRecipe& recipe, const Target
   asked.precision = recipe.precision;
   asked.overrides = recipe.overrides;
   asked.optimizer = recipe.optimizer;
+  if (recipe.layer_decay != 1) {
+    asked.optimizer->rate_shares = layer_rates(recipe.model, recipe.layer_decay);
+  }
+  asked.freeze = recipe.freeze;
   asked.micro_batches = recipe.micro_batches;
   asked.recompute = recipe.recompute;
   asked.targets = {target};
@@ -84,12 +89,23 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainRecipe& recipe, Backen
 Result<void> Trainer::initialise() {
   for (const StateSpec& state : vit_parameters(recipe_.model)) {
     parameters_ += state.type.shape.elements();
+    if (!states_.has(state.name)) {
+      // Frozen, and only its copy is computed with: it is saved as it came all the same.
+      states_.ensure(state, *backend_);
+    }
     if (const auto done = states_.load(state.name, initial_value(state, recipe_.seed).view());
         !done) {
       return done.error();
     }
   }
-  // An average of one value is that value, not a part of it.
+  for (const std::string& name : gradients_) {
+    learning_ += states_.spec(name).type.shape.elements();
+  }
+  return begin_averages();
+}
+
+// An average of one value is that value, not a part of it.
+Result<void> Trainer::begin_averages() {
   for (const std::string& name : states_.names()) {
     const StateSpec& state = states_.spec(name);
     if (state.role != StateRole::average) {
@@ -102,9 +118,43 @@ Result<void> Trainer::initialise() {
   return {};
 }
 
+Result<WeightsReport> Trainer::begin_with(const std::filesystem::path& path,
+                                          const FineTuning& how) {
+  auto report = load_weights(path, states_, how);
+  if (!report) {
+    return report.error();
+  }
+  if (const auto done = begin_averages(); !done) {
+    return done.error();
+  }
+  return report;
+}
+
+Result<void> Trainer::save(const std::filesystem::path& path,
+                           const TrainPosition& position) const {
+  if (state() == NumericalState::dead) {
+    return Error{ErrorKind::workload,
+                 fmt::format("the run is dead and is not saved: {}", watch_.reason())};
+  }
+  TrainProgress progress = progress_;
+  progress.watch = watch_.memory();
+  progress.position = position;
+  return write_checkpoint(path, recipe_, backend_->target(), states_, progress);
+}
+
+Result<Trainer::Resumed> Trainer::restore(const std::filesystem::path& path) {
+  auto restored = read_checkpoint(path, recipe_, backend_->target(), states_);
+  if (!restored) {
+    return restored.error();
+  }
+  progress_ = std::move(restored->progress);
+  watch_ = NumericalWatch(progress_.watch);
+  return Resumed{progress_.position, std::move(restored->warnings)};
+}
+
 void Trainer::bind_key(int plan, std::int64_t first_sample) {
-  const std::vector<std::int64_t> key = {static_cast<std::int64_t>(recipe_.seed), attempt_,
-                                         first_sample};
+  const std::vector<std::int64_t> key = {static_cast<std::int64_t>(recipe_.seed),
+                                         progress_.attempt, first_sample};
   session_->bind(plan, kRandom, Tensor::of<std::int64_t>(DType::i64, Shape{3}, key).view());
 }
 
@@ -119,7 +169,7 @@ void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::in
       session_->bind(plan, input.name,
                      Tensor::of<std::int64_t>(DType::i64, Shape(), count).view());
     } else {
-      bind_key(plan, first);
+      bind_key(plan, progress_.part * recipe_.batch);
     }
   }
 }
@@ -149,19 +199,48 @@ Result<StepReport> Trainer::step(const ImageSet& images) {
   if (const auto fine = check(images); !fine) {
     return fine.error();
   }
-  if (images.size() != step_size()) {
-    return bad_input(
-        fmt::format("images: {} of them; a step takes {}", images.size(), step_size()));
+  if (images.size() != images_left()) {
+    return bad_input(fmt::format("images: {} of them; {} {}", images.size(),
+                                 progress_.part == 0 ? "a step takes" : "the step still needs",
+                                 images_left()));
   }
-  ++attempt_;
-  double loss = 0;
-  for (int part = 0; part < recipe_.micro_batches; ++part) {
-    bind(kTrain, images, part * recipe_.batch, recipe_.batch);
-    if (const auto ran = session_->run(kTrain); !ran) {
-      return ran.error();
+  std::optional<StepReport> report;
+  for (std::int64_t first = 0; first < images.size(); first += recipe_.batch) {
+    auto done = run_part(images, first);
+    if (!done) {
+      return done.error();
     }
-    loss += number(kTrain, "loss") / recipe_.micro_batches;
+    report = std::move(*done);
   }
+  return *report;
+}
+
+Result<std::optional<StepReport>> Trainer::micro_step(const ImageSet& images) {
+  if (const auto fine = check(images); !fine) {
+    return fine.error();
+  }
+  if (images.size() != recipe_.batch) {
+    return bad_input(fmt::format("images: {} of them; a micro-batch takes {}", images.size(),
+                                 recipe_.batch));
+  }
+  return run_part(images, 0);
+}
+
+Result<std::optional<StepReport>> Trainer::run_part(const ImageSet& images,
+                                                    std::int64_t first) {
+  if (progress_.part == 0) {
+    ++progress_.attempt;
+    progress_.loss = 0;
+  }
+  bind(kTrain, images, first, recipe_.batch);
+  if (const auto ran = session_->run(kTrain); !ran) {
+    return ran.error();
+  }
+  progress_.loss += number(kTrain, "loss") / recipe_.micro_batches;
+  if (++progress_.part < recipe_.micro_batches) {
+    return std::optional<StepReport>();
+  }
+  progress_.part = 0;
   if (recipe_.micro_batches > 1) {
     if (session_->has_input(kUpdate, kRandom)) {
       bind_key(kUpdate, 0);
@@ -170,7 +249,7 @@ Result<StepReport> Trainer::step(const ImageSet& images) {
       return ran.error();
     }
   }
-  return report(loss);
+  return std::optional(report(progress_.loss));
 }
 
 StepReport Trainer::report(double loss) {
@@ -181,7 +260,7 @@ StepReport Trainer::report(double loss) {
   numbers.overflowed = number(plan, "skipped") != 0;
   numbers.skipped = scales && numbers.overflowed;
   numbers.least_scale = recipe_.optimizer.floor_scale;
-  numbers.parameters = parameters_;
+  numbers.parameters = learning_;
   const double base = recipe_.optimizer.rate;
   numbers.rate_share = base > 0 ? number(plan, "rate") / base : 1;
   if (scales) {
@@ -199,7 +278,7 @@ StepReport Trainer::report(double loss) {
     numbers.unchanged += static_cast<std::int64_t>(tally[1]);
   }
   StepReport report;
-  report.attempt = attempt_;
+  report.attempt = progress_.attempt;
   report.loss = loss;
   report.gradient_norm = number(plan, "gradient_norm");
   report.rate = number(plan, "rate");
@@ -242,17 +321,12 @@ Result<Evaluation> Trainer::evaluate(const ImageSet& images) {
     if (const auto ran = session_->run(kEvaluate); !ran) {
       return ran.error();
     }
-    sum.images += valid;
     sum.loss += number(kEvaluate, "loss") * static_cast<double>(valid);
     const std::vector<double> logits = doubles(session_->result(kEvaluate, "logits"));
     const auto classes = static_cast<std::size_t>(recipe_.model.classes);
     for (std::int64_t row = 0; row < valid; ++row) {
-      const auto begin = logits.begin() + static_cast<std::ptrdiff_t>(row) *
-                                              static_cast<std::ptrdiff_t>(classes);
-      const auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes));
-      const std::int64_t label = images.labels[static_cast<std::size_t>(first + row)];
-      const bool right = classes == 1 ? (*begin > 0) == (label == 1) : best - begin == label;
-      sum.right += right ? 1 : 0;
+      sum.count(std::span(logits).subspan(static_cast<std::size_t>(row) * classes, classes),
+                images.labels[static_cast<std::size_t>(first + row)]);
     }
   }
   sum.loss /= static_cast<double>(std::max<std::int64_t>(sum.images, 1));

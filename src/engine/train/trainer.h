@@ -1,31 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/data/image_set.h"
 #include "engine/exec/session.h"
-#include "engine/models/vit.h"
-#include "engine/passes/precision.h"
-#include "engine/passes/update.h"
+#include "engine/models/weights.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/evaluation.h"
 #include "engine/train/numerical_watch.h"
+#include "engine/train/recipe.h"
 
 namespace halfwatt {
-
-/// All that a training follows from, but for the data.
-struct TrainRecipe {
-  VitConfig model;
-  Precision precision;
-  std::vector<PrecisionOverride> overrides;
-  Optimizer optimizer;
-  std::int64_t batch = 32;  ///< images at once
-  int micro_batches = 1;    ///< of that many, which make a step
-  bool recompute = false;   ///< of blocks, for less memory
-  double smoothing = 0;     ///< of labels
-  std::uint64_t seed = 1;
-};
 
 /// What a step did.
 struct StepReport {
@@ -42,12 +32,6 @@ struct StepReport {
   std::vector<std::string> warnings;
 };
 
-struct Evaluation {
-  std::int64_t images = 0;
-  std::int64_t right = 0;
-  double loss = 0;  ///< mean
-};
-
 /// The plans that a training of `recipe` on `target` needs: of a step (or a micro-batch), of an
 /// evaluation and, with micro-batches, of the update. Errors: a pattern that matches no layer,
 /// a node that the device refuses.
@@ -62,19 +46,47 @@ class Trainer {
 
   /// Images that a step takes.
   std::int64_t step_size() const { return recipe_.batch * recipe_.micro_batches; }
+  /// Of these, how many the step at hand has not taken yet: all, but in the midst of one.
+  std::int64_t images_left() const {
+    return recipe_.batch * (recipe_.micro_batches - progress_.part);
+  }
+  const TrainRecipe& recipe() const { return recipe_; }
+  /// Steps that came to their end, skipped ones too: what a log of it may tell of.
+  std::int64_t attempts() const { return progress_.attempt - (progress_.part > 0 ? 1 : 0); }
+  /// Elements of all parameters, those included that do not learn.
   std::int64_t parameters() const { return parameters_; }
+  NumericalState state() const { return watch_.memory().state; }
   States& states() { return states_; }
 
-  /// One step on step_size() images. Errors: images or labels that are not what the model
-  /// takes, and then nothing was done; the device is lost.
+  /// Begins with the weights in a file instead, the averages too. Errors: as load_weights().
+  Result<WeightsReport> begin_with(const std::filesystem::path& path, const FineTuning& how);
+
+  /// One step, or the rest of one, on images_left() images. Errors: images or labels that are
+  /// not what the model takes, and then nothing was done; the device is lost.
   Result<StepReport> step(const ImageSet& images);
+  /// One micro-batch, on as many images as the recipe's batch; the report of the step if this
+  /// was its last. Errors: as step().
+  Result<std::optional<StepReport>> micro_step(const ImageSet& images);
   /// Every image counts once, whatever their number; with the averages of the parameters, where
   /// the recipe has these. Errors: as step().
   Result<Evaluation> evaluate(const ImageSet& images);
 
+  /// Writes all that what follows depends on, in the midst of a step too; `position` is the
+  /// caller's. Errors: as write_checkpoint(); a dead run (workload), of which nothing is saved.
+  Result<void> save(const std::filesystem::path& path, const TrainPosition& position) const;
+  /// Where a checkpoint ends this training goes on, to the same bits on the same machine.
+  struct Resumed {
+    TrainPosition position;
+    std::vector<std::string> warnings;  ///< why they may be others
+  };
+  /// Errors: as read_checkpoint().
+  Result<Resumed> restore(const std::filesystem::path& path);
+
  private:
   Trainer(const TrainRecipe& recipe, Backend& backend) : recipe_(recipe), backend_(&backend) {}
   Result<void> initialise();
+  Result<void> begin_averages();
+  Result<std::optional<StepReport>> run_part(const ImageSet& images, std::int64_t first);
   Result<void> check(const ImageSet& images) const;
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
   void bind_key(int plan, std::int64_t first_sample);
@@ -91,10 +103,11 @@ class Trainer {
   Backend* backend_;
   States states_;
   std::unique_ptr<Session> session_;
-  NumericalWatch watch_;
   std::vector<std::string> gradients_;  ///< names, as `first_bad` counts them
-  std::int64_t parameters_ = 0;
-  std::int64_t attempt_ = 0;
+  std::int64_t parameters_ = 0;         ///< elements
+  std::int64_t learning_ = 0;           ///< of these, how many have a gradient
+  NumericalWatch watch_;
+  TrainProgress progress_;  ///< its watch and position are set when it is saved
 };
 
 }  // namespace halfwatt

@@ -188,6 +188,56 @@ TEST(Weights, of_another_head_are_refused_with_the_flag_that_fits) {
                    "its head sees the token: --pool token"));
 }
 
+TEST(Weights, of_another_head_leave_a_head_that_is_reset_as_it_is_and_say_so) {
+  for (const bool has_head : {true, false}) {
+    Weights weights(micro(7));
+    if (!has_head) {
+      weights.drop("head.weight");
+      weights.drop("head.bias");
+    }
+    Model model(micro(10));
+    draw_weights(model.states, 3);
+    const std::vector<std::byte> head = bytes(model.states.save("head.weight"));
+    const auto report = load_weights(weights.write(), model.states, {.reset_head = true});
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->tensors, 30);
+    EXPECT_EQ(bytes(model.states.save("head.weight")), head);
+    EXPECT_EQ(model.states.save("cls_token").as<float>()[0], 0.5F);
+    EXPECT_EQ(
+        report->changes,
+        (has_head ? std::vector<std::string>{"head.bias begins anew as 10; the file has 7",
+                                             "head.weight begins anew as 10x32; the file "
+                                             "has 7x32"}
+                  : std::vector<std::string>{"head.bias begins anew as 10",
+                                             "head.weight begins anew as 10x32"}));
+  }
+}
+
+TEST(Weights, of_another_image_size_are_resampled_where_that_is_asked_for) {
+  Weights weights(*vit_named("vit_micro_patch4_32"));
+  weights.set("head.weight", DType::f32, Shape{10, 32}, 0.5);
+  weights.set("head.bias", DType::f32, Shape{10}, 0.5);
+  EXPECT_TRUE(says(refusal(weights, micro()), "pos_embed 1x65x32, needs 1x17x32"));
+  Model model(micro());
+  const auto report = load_weights(weights.write(), model.states, {.resize = true});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->changes,
+            std::vector<std::string>{"pos_embed is resampled from 8x8 patches to 4x4"});
+  const Tensor positions = model.states.save("pos_embed");
+  for (const float value : positions.as<float>()) {
+    EXPECT_NEAR(value, 0.5F, 1e-6F);
+  }
+}
+
+TEST(Weights, whose_positions_fill_no_square_are_refused_even_so) {
+  Weights weights(micro());
+  weights.set("pos_embed", DType::f32, Shape{1, 18, 32}, 0.5);
+  Model model(micro());
+  const auto report = load_weights(weights.write(), model.states, {.resize = true});
+  ASSERT_FALSE(report);
+  EXPECT_TRUE(says(report.error().message, "pos_embed 1x18x32, needs 1x17x32"));
+}
+
 TEST(Weights, become_the_dtype_of_the_model_and_what_does_not_fit_is_counted) {
   Weights weights(micro());
   weights.set("head.weight", DType::f64, Shape{10, 32}, 1.0 / 3);

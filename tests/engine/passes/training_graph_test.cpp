@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "engine/models/vit.h"
 #include "engine/ops/builder.h"
 #include "engine/ops/verify.h"
 #include "engine/passes/autodiff.h"
+#include "engine/passes/pipeline.h"
 #include "engine/passes/update.h"
 
 namespace halfwatt {
@@ -106,6 +108,120 @@ TEST(Update, writes_the_copy_of_a_weight_with_the_weight) {
     }
   }
   EXPECT_EQ(copies, 1);
+}
+
+std::vector<std::string> written_by(const Graph& graph) {
+  std::vector<std::string> all;
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::write) {
+      all.push_back(node.attributes.word("state"));
+    }
+  }
+  return all;
+}
+
+TEST(Frozen, parameters_have_no_gradient_no_moment_and_no_average) {
+  const std::vector<std::string> frozen = {"patch_embed", "blocks.0.*", "*.bias"};
+  for (const Precision& row : precisions()) {
+    const Graph forward = *with_precision(vit(micro(), 2, ModelMode::train), row, {});
+    const Graph both = with_gradients(forward, row, 1, frozen);
+    for (const std::string& name : gradient_names(both)) {
+      EXPECT_FALSE(any_names(frozen, name)) << name;
+    }
+    EXPECT_TRUE(both.result("gradient:blocks.1.attn.qkv.weight"));
+    EXPECT_TRUE(both.result("gradient:cls_token")) << "it is below what is frozen";
+    Optimizer optimizer;
+    optimizer.average = 0.9;
+    const Graph whole = with_update(both, row, optimizer);
+    expect_legal(whole, row.name);
+    for (const StateSpec& state : whole.states()) {
+      const bool is_kept = state.role == StateRole::moment || state.role == StateRole::average;
+      EXPECT_FALSE(is_kept && any_names(frozen, state.of)) << state.name;
+    }
+    for (const std::string& name : written_by(whole)) {
+      const StateSpec& state = *whole.state(name);
+      EXPECT_FALSE(state.role != StateRole::amax &&
+                   any_names(frozen, state.of.empty() ? name : state.of))
+          << name;
+    }
+    const Graph evaluation = with_averages(forward, frozen);
+    EXPECT_EQ(evaluation.state("blocks.0.norm1.weight.ema"), nullptr);
+    EXPECT_NE(evaluation.state("blocks.1.norm1.weight.ema"), nullptr);
+  }
+}
+
+TEST(Frozen, layers_below_those_that_learn_need_no_backward_part) {
+  const Precision row = *precision_named("fp32");
+  const Graph forward = vit(micro(), 2, ModelMode::train);
+  const std::vector<std::string> frozen = {"cls_token", "pos_embed", "patch_embed", "blocks.*",
+                                           "norm"};
+  const Graph both = with_gradients(forward, row, 1, frozen);
+  EXPECT_EQ(gradient_names(both), (std::vector<std::string>{"head.weight", "head.bias"}));
+  for (const Node& node : both.nodes()) {
+    EXPECT_FALSE(node.phase == Phase::backward && node.name.starts_with("blocks")) << node.name;
+  }
+}
+
+TEST(Frozen, patterns_that_name_nothing_or_leave_nothing_are_refused) {
+  Target target;
+  target.support = [](const Graph&, int) { return Support(); };
+  target.workspace = [](const Graph&, int) { return std::size_t{0}; };
+  Compilation asked;
+  asked.precision = *precision_named("fp32");
+  asked.optimizer = Optimizer();
+  asked.targets = {target};
+  const auto says = [&] {
+    const auto compiled = compile(vit(micro(), 2, ModelMode::train), asked);
+    return compiled ? "nothing" : compiled.error().message;
+  };
+  EXPECT_EQ(says(), "nothing");
+  asked.freeze = {"blocks.*", "blocks.7.*"};
+  EXPECT_EQ(says(),
+            "--freeze blocks.7.*: no parameter or layer is called so; the first parameter is "
+            "cls_token");
+  asked.freeze = {"*"};
+  EXPECT_EQ(says(), "--freeze *: leaves nothing that learns");
+  asked.freeze = {};
+  asked.optimizer->no_decay = {"haed"};
+  EXPECT_EQ(says(),
+            "--no-decay haed: no parameter or layer is called so; the first parameter is "
+            "cls_token");
+}
+
+TEST(Update, decays_no_vectors_tokens_or_positions_nor_what_it_is_told_not_to) {
+  const Precision row = *precision_named("fp32");
+  Optimizer optimizer;
+  optimizer.decay = 0.05;
+  optimizer.no_decay = {"head", "blocks.0.*"};
+  const Graph graph = with_update(with_gradients_of(micro(), 2, "fp32"), row, optimizer);
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::adamw) {
+      const bool decays = node.attributes.number("decay") != 0;
+      const bool is_matrix = graph.state(node.name)->type.shape.rank() > 1;
+      EXPECT_EQ(decays, is_matrix && node.name != "cls_token" && node.name != "pos_embed" &&
+                            !node.name.starts_with("head") &&
+                            !node.name.starts_with("blocks.0"))
+          << node.name;
+    }
+  }
+}
+
+TEST(Update, gives_parameters_of_one_share_one_rate_and_fuses_them) {
+  const Precision row = *precision_named("fp32");
+  Optimizer optimizer;
+  optimizer.rate_shares = {{"head.weight", 1.0}, {"norm.bias", 0.5}, {"norm.weight", 0.5}};
+  const Graph graph = with_update(with_gradients_of(micro(), 2, "fp32"), row, optimizer);
+  expect_legal(graph, "shares");
+  std::map<std::string, Value> rates;
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::adamw) {
+      rates[node.name] = node.inputs[5];
+    }
+  }
+  EXPECT_EQ(rates.at("norm.bias"), rates.at("norm.weight"));
+  EXPECT_EQ(rates.at("head.weight"), rates.at("head.bias"));
+  EXPECT_NE(rates.at("head.weight"), rates.at("norm.bias"));
+  EXPECT_EQ(graph.node(rates.at("norm.bias").node).attributes.number("factor"), 0.5);
 }
 
 TEST(Update, skips_only_where_the_loss_is_scaled) {

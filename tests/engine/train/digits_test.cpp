@@ -61,6 +61,24 @@ TEST(RecipeFile, is_refused_with_the_key_that_is_wrong) {
   EXPECT_FALSE(read_recipe("no/such/file.json"));
 }
 
+TEST(RecipeFile, says_what_is_frozen_and_how_rate_and_decay_fall) {
+  const std::string path = testing::TempDir() + "recipe.json";
+  const std::string start =
+      R"({"data":{"pixels":"x.csv"},"model":{"name":"vit_micro_patch2_8"},)";
+  std::ofstream(path) << start << R"("freeze":["patch_embed"],"optimizer":{"layer_decay":0.75,)"
+                      << R"("no_decay":["head"]}})";
+  const auto file = read_recipe(path);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->recipe.freeze, std::vector<std::string>{"patch_embed"});
+  EXPECT_EQ(file->recipe.optimizer.no_decay, std::vector<std::string>{"head"});
+  EXPECT_EQ(file->recipe.layer_decay, 0.75);
+  EXPECT_NE(
+      refusal(start + R"("optimizer":{"layer_decay":0}})").find("layer_decay is 0, needs"),
+      std::string::npos);
+  EXPECT_NE(refusal(start + R"("freeze":"head"})").find("freeze is \"head\""),
+            std::string::npos);
+}
+
 TEST(RecipeFile, is_held_against_its_pictures_before_anything_is_trained) {
   auto file = read_recipe("data/digits.recipe.json");
   ASSERT_TRUE(file);

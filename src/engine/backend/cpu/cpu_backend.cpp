@@ -134,6 +134,9 @@ class CpuBackend final : public Backend {
     target_.memory = Bytes(static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                            static_cast<double>(::sysconf(_SC_PAGESIZE)));
     target_.support = support;
+    target_.arithmetic = {{"isa", std::string(cpu::text(isa))},
+                          {"products", cpu::product_library_name()},
+                          {"threads", fmt::format("{}", threads)}};
     target_.workspace = [this](const Graph& graph, int id) { return workspace(graph, id); };
   }
 

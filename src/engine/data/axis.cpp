@@ -1,0 +1,114 @@
+#include "engine/data/axis.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace halfwatt {
+namespace {
+
+double support(Filter filter) {
+  switch (filter) {
+    case Filter::box:
+      return 0.5;
+    case Filter::bilinear:
+      return 1.0;
+    case Filter::bicubic:
+      return 2.0;
+  }
+  return 0;
+}
+
+// The order of these sums is Pillow's, and so is every bit of them.
+double weight(Filter filter, double x) {
+  if (filter == Filter::box) {
+    return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+  }
+  x = std::fabs(x);
+  if (filter == Filter::bilinear) {
+    return x < 1.0 ? 1.0 - x : 0.0;
+  }
+  constexpr double kA = -0.5;
+  if (x < 1.0) {
+    return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1;
+  }
+  return x < 2.0 ? (((x - 5) * x + 8) * x - 4) * kA : 0.0;
+}
+
+std::int32_t fixed(double weight) {
+  const double scaled = weight * (1 << kWeightBits);
+  return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+}  // namespace
+
+PixelAxis::PixelAxis(const Side& side, Filter filter) {
+  HALFWATT_CHECK(
+      side.from > 0 && 0 <= side.begin && side.begin < side.end && side.end <= side.to,
+      "a side has pixels, and those that are wanted are of it");
+  const double scale = static_cast<double>(side.from) / static_cast<double>(side.to);
+  const double widening = std::max(scale, 1.0);
+  const double reach = support(filter) * widening;
+  const double shrink = 1.0 / widening;
+  windows_.resize(static_cast<std::size_t>(side.end - side.begin));
+  stride_ = (2 * static_cast<std::int64_t>(std::ceil(reach)) + 1 + kTapsAtOnce - 1) /
+            kTapsAtOnce * kTapsAtOnce;
+  const std::size_t count = windows_.size() * static_cast<std::size_t>(stride_);
+  whole_.resize(count);
+  low_.resize(count);
+  high_.resize(count);
+
+  std::vector<double> raw;
+  std::vector<std::int32_t> weights;
+  for (std::int64_t place = 0; place < places(); ++place) {
+    const double center = (static_cast<double>(side.begin + place) + 0.5) * scale;
+    const auto first =
+        std::max(static_cast<std::int64_t>(std::floor(center - reach + 0.5)), std::int64_t{0});
+    const auto end =
+        std::min(static_cast<std::int64_t>(std::floor(center + reach + 0.5)), side.from);
+    raw.clear();
+    double sum = 0;
+    for (std::int64_t at = first; at < end; ++at) {
+      raw.push_back(weight(filter, (static_cast<double>(at) - center + 0.5) * shrink));
+      sum += raw.back();
+    }
+    weights.clear();
+    for (const double one : raw) {
+      weights.push_back(fixed(sum != 0.0 ? one / sum : one));
+    }
+    windows_[static_cast<std::size_t>(place)].first = first;
+    keep(place, weights);
+  }
+  begin_ = windows_.front().first;
+  for (Window& window : windows_) {
+    end_ = std::max(end_, window.first + window.count);
+    window.first -= begin_;
+  }
+}
+
+// Weights of 0 at the end are left out: a side that stays as it is costs little then. Those at
+// the beginning stay, so that no window begins before the one in front of it.
+void PixelAxis::keep(std::int64_t place, std::vector<std::int32_t>& weights) {
+  while (weights.size() > 1 && weights.back() == 0) {
+    weights.pop_back();
+  }
+  const auto count = static_cast<std::int64_t>(weights.size());
+  windows_[static_cast<std::size_t>(place)].count = count;
+  widest_ = std::max(widest_, count);
+  auto to = static_cast<std::size_t>(place * stride_);
+  for (const std::int32_t whole : weights) {
+    whole_[to] = whole;
+    low_[to] = static_cast<std::int16_t>(whole & ((1 << kLowBits) - 1));
+    high_[to] = static_cast<std::int16_t>(whole >> kLowBits);
+    ++to;
+  }
+}
+
+Weights PixelAxis::weights(std::int64_t first) const {
+  const auto at = static_cast<std::size_t>(first * stride_);
+  return {windows_.data() + first, places() - first, stride_,
+          whole_.data() + at,      low_.data() + at, high_.data() + at};
+}
+
+}  // namespace halfwatt

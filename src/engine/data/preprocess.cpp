@@ -1,0 +1,141 @@
+#include "engine/data/preprocess.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/check.h"
+#include "engine/tensor/convert.h"
+
+namespace halfwatt {
+namespace {
+
+/// Which models, by how their names start, want what; the first that fits.
+struct Row {
+  std::string_view start;
+  std::int64_t size;  ///< 0: any
+  double crop;
+  Filter filter;
+  Normalisation normalisation;
+};
+
+// timm 1.0.31, the weights it loads by default; tests/golden/data/transforms.py holds it to
+// that.
+constexpr Row kRows[] = {
+    {"vit_micro_", 0, 1.0, Filter::bicubic, kInceptionNormalisation},  // none of timm's
+    {"vit_", 224, 0.9, Filter::bicubic, kInceptionNormalisation},
+    {"vit_", 0, 1.0, Filter::bicubic, kInceptionNormalisation},
+    {"", 0, 0.875, Filter::bicubic, kImagenetNormalisation},
+};
+
+/// Where a crop begins: half of what is left over, as Python rounds: halves to even.
+std::int64_t middle(std::int64_t left_over) {
+  const std::int64_t half = left_over / 2;
+  return half + left_over % 2 * (half % 2);
+}
+
+/// One side of the evaluation view: the pixels of the resized picture that are seen, and in
+/// front of them the black ones.
+struct Seen {
+  std::int64_t first, count, black;
+};
+Seen seen_of(std::int64_t resized, std::int64_t size) {
+  if (resized < size) {
+    return {0, resized, (size - resized) / 2};
+  }
+  return {middle(resized - size), size, 0};
+}
+
+/// `image` in a black one.
+Image framed(const Image& image, const Box& where, std::int64_t size) {
+  Image result{size, size, {}};
+  result.pixels.resize(static_cast<std::size_t>(size * size * 3));
+  for (std::int64_t row = 0; row < where.height; ++row) {
+    std::memcpy(result.pixels.data() + ((where.top + row) * size + where.left) * 3,
+                image.pixels.data() + row * where.width * 3,
+                static_cast<std::size_t>(where.width * 3));
+  }
+  return result;
+}
+
+/// What the 256 values of a byte become: two divisions a value, not a pixel.
+template <DType dtype>
+std::array<Stored<dtype>, 256> codes(float mean, float deviation) {
+  std::array<Stored<dtype>, 256> all;
+  for (std::size_t value = 0; value < all.size(); ++value) {
+    all[value] = encode<dtype>((static_cast<float>(value) / 255.0F - mean) / deviation);
+  }
+  return all;
+}
+
+template <DType dtype>
+void write(const Image& image, const Normalisation& by, bool flip, std::span<std::byte> to) {
+  using Element = Stored<dtype>;
+  HALFWATT_CHECK(to.size() == image.pixels.size() * sizeof(Element),
+                 "memory for three numbers of every pixel");
+  const auto red = codes<dtype>(by.mean[0], by.deviation[0]);
+  const auto green = codes<dtype>(by.mean[1], by.deviation[1]);
+  const auto blue = codes<dtype>(by.mean[2], by.deviation[2]);
+  const std::int64_t plane = image.width * image.height;
+  const std::int64_t step = flip ? -1 : 1;
+  const std::uint8_t* pixel = image.pixels.data();
+  auto* row = reinterpret_cast<Element*>(to.data()) + (flip ? image.width - 1 : 0);
+  for (std::int64_t y = 0; y < image.height; ++y, row += image.width) {
+    for (std::int64_t x = 0; x < image.width; ++x, pixel += 3) {
+      Element* const element = row + x * step;
+      element[0] = red[pixel[0]];
+      element[plane] = green[pixel[1]];
+      element[2 * plane] = blue[pixel[2]];
+    }
+  }
+}
+
+}  // namespace
+
+Preprocessing preprocessing_of(std::string_view model, std::int64_t size) {
+  const auto* const row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& one) {
+    return model.substr(0, one.start.size()) == one.start &&
+           (one.size == 0 || one.size == size);
+  });
+  return {size, row->crop, row->filter, row->normalisation, PassOrder::rows};
+}
+
+Image evaluation_view(const Image& image, const Preprocessing& how) {
+  HALFWATT_CHECK(image.width > 0 && image.height > 0, "an image has pixels");
+  const auto shorter =
+      static_cast<std::int64_t>(std::floor(static_cast<double>(how.size) / how.crop));
+  const auto resized = [&](std::int64_t side, std::int64_t other) {
+    return side <= other ? shorter
+                         : static_cast<std::int64_t>(static_cast<double>(shorter * side) /
+                                                     static_cast<double>(other));
+  };
+  const Resizing resizing = {whole(image), resized(image.width, image.height),
+                             resized(image.height, image.width), how.filter, how.order};
+  const Seen across = seen_of(resizing.width, how.size);
+  const Seen down = seen_of(resizing.height, how.size);
+  Image view =
+      resize_part(image, resizing, {across.first, down.first, across.count, down.count});
+  if (across.count == how.size && down.count == how.size) {
+    return view;
+  }
+  return framed(view, {across.black, down.black, across.count, down.count}, how.size);
+}
+
+void to_tensor(const Image& image,
+               const Normalisation& normalisation,
+               bool flip,
+               std::span<std::byte> to,
+               DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return write<DType::f32>(image, normalisation, flip, to);
+    case DType::f16:
+      return write<DType::f16>(image, normalisation, flip, to);
+    case DType::bf16:
+      return write<DType::bf16>(image, normalisation, flip, to);
+    default:
+      HALFWATT_CHECK(false, "pictures become f32, f16 or bf16");
+  }
+}
+
+}  // namespace halfwatt

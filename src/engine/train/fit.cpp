@@ -1,0 +1,221 @@
+#include "engine/train/fit.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "engine/tensor/convert.h"
+
+namespace halfwatt {
+namespace {
+
+Seconds now() {
+  const std::chrono::duration<double> since =
+      std::chrono::steady_clock::now().time_since_epoch();
+  return Seconds(since.count());
+}
+
+std::int64_t images_in(const Source& source, const std::vector<std::int64_t>& places) {
+  return places.empty() ? source.size() : static_cast<std::int64_t>(places.size());
+}
+
+Loader::View view_for_training(const FitData& data, std::uint64_t seed) {
+  return [&data, seed](const Image& image, std::int64_t place, std::int64_t epoch,
+                       std::span<std::byte> to) {
+    const ViewKey key{seed, static_cast<std::uint64_t>(epoch),
+                      static_cast<std::uint64_t>(place)};
+    const TrainingView view = training_view(data.augmentation, image.width, image.height, key);
+    to_tensor(pixels_of(image, view, data.preprocessing.size), data.preprocessing.normalisation,
+              view.flip, to, DType::f32);
+  };
+}
+
+Loader::View view_for_evaluation(const FitData& data) {
+  return [&data](const Image& image, std::int64_t, std::int64_t, std::span<std::byte> to) {
+    to_tensor(evaluation_view(image, data.preprocessing), data.preprocessing.normalisation,
+              false, to, DType::f32);
+  };
+}
+
+LoaderOptions loader_options(const FitData& data, std::int64_t batch, std::uint64_t seed) {
+  LoaderOptions options;
+  options.batch = batch;
+  options.image = {DType::f32, Shape{3, data.preprocessing.size, data.preprocessing.size}};
+  options.seed = seed;
+  options.threads = data.threads;
+  options.bad = data.bad;
+  return options;
+}
+
+ImageSet as_set(Batch& batch, std::int64_t classes) {
+  ImageSet set;
+  set.images = std::move(batch.images);
+  set.labels = std::move(batch.labels);
+  set.classes = classes;
+  return set;
+}
+
+class Fit {
+ public:
+  Fit(Trainer& trainer,
+      const FitData& data,
+      std::int64_t epochs,
+      CheckpointFolder& folder,
+      const FitObserver& observer)
+      : trainer_(&trainer),
+        data_(&data),
+        epochs_(epochs),
+        folder_(&folder),
+        observer_(&observer) {}
+
+  Result<FitEnd> run(const TrainPosition& from) {
+    LoaderOptions options =
+        loader_options(*data_, trainer_->step_size(), trainer_->recipe().seed);
+    options.places = data_->train_places;
+    options.start = {from.epoch, from.image};
+    options.epochs = epochs_;
+    const auto loader =
+        Loader::open(*data_->train, std::move(options),
+                     data_->augments ? view_for_training(*data_, trainer_->recipe().seed)
+                                     : view_for_evaluation(*data_));
+    if (!loader) {
+      return loader.error();
+    }
+    FitEnd end;
+    while (!end.ended_early) {
+      const Seconds begun = now();
+      auto batch = (*loader)->next();
+      if (!batch) {
+        return batch.error();
+      }
+      if (!*batch) {
+        return end;
+      }
+      const auto done = step(**batch, begun);
+      if (!done) {
+        return done.error();
+      }
+      const auto saved = after_step(**batch, end);
+      if (!saved) {
+        return saved.error();
+      }
+    }
+    return end;
+  }
+
+ private:
+  Result<void> step(Batch& batch, Seconds begun) {
+    StepEvent event;
+    event.epoch = batch.at.epoch;
+    event.images = batch.valid;
+    event.steps = steps_of_epoch(*data_, trainer_->step_size());
+    event.step = batch.at.images / trainer_->step_size() + 1;
+    event.waited = batch.waited;
+    event.bad = std::move(batch.bad);
+    auto report = trainer_->step(as_set(batch, data_->train->classes().size()));
+    if (!report) {
+      return report.error();
+    }
+    event.took = now() - begun;
+    event.report = std::move(*report);
+    observer_->on_step(event);
+    return event.report.state == NumericalState::dead
+               ? Error{ErrorKind::workload,
+                       fmt::format(
+                           "the run is dead at step {}: {}; what was saved before is as "
+                           "it was",
+                           event.report.attempt, event.report.reason)}
+               : Result<void>();
+  }
+
+  // Evaluates where an epoch ends, and saves what is due or wished.
+  Result<void> after_step(const Batch& batch, FitEnd& end) {
+    TrainPosition position{batch.next.epoch, batch.next.images, {}};
+    const bool epoch_ends = batch.next.epoch > batch.at.epoch;
+    if (epoch_ends && data_->held_out) {
+      auto evaluation = evaluate(batch.at.epoch);
+      if (!evaluation) {
+        return evaluation.error();
+      }
+      position.score = static_cast<double>(evaluation->right) /
+                       static_cast<double>(std::max<std::int64_t>(evaluation->images, 1));
+      end.last = std::move(*evaluation);
+    }
+    const Wish wish = observer_->wish ? observer_->wish() : Wish::go_on;
+    end.ended_early = wish == Wish::end && position.epoch < epochs_;
+    const bool save =
+        epoch_ends || wish != Wish::go_on || folder_->is_due(trainer_->attempts());
+    return save ? folder_->save(*trainer_, position) : Result<void>();
+  }
+
+  Result<Evaluation> evaluate(std::int64_t epoch) {
+    LoaderOptions options = loader_options(*data_, trainer_->recipe().batch, 0);
+    options.training = false;
+    options.places = data_->held_out_places;
+    const auto loader =
+        Loader::open(*data_->held_out, std::move(options), view_for_evaluation(*data_));
+    if (!loader) {
+      return loader.error();
+    }
+    EvaluationEvent event;
+    event.epoch = epoch;
+    event.attempt = trainer_->attempts();
+    while (true) {
+      auto batch = (*loader)->next();
+      if (!batch) {
+        return batch.error();
+      }
+      if (!*batch) {
+        break;
+      }
+      event.bad.insert(event.bad.end(), (*batch)->bad.begin(), (*batch)->bad.end());
+      if ((*batch)->valid == 0) {
+        continue;
+      }
+      auto part = trainer_->evaluate(counted(**batch));
+      if (!part) {
+        return part.error();
+      }
+      event.evaluation.add(*part);
+    }
+    observer_->on_evaluation(event);
+    return event.evaluation;
+  }
+
+  // The pictures of a batch that are there; the last one may have fewer.
+  ImageSet counted(Batch& batch) const {
+    const std::int64_t classes = data_->held_out->classes().size();
+    if (batch.images.shape()[0] == batch.valid) {
+      return as_set(batch, classes);
+    }
+    ImageSet set;
+    const TensorType type{DType::f32, batch.images.shape().with(0, batch.valid)};
+    set.images = rows_as(batch.images.view(), 0, type);
+    set.labels = std::move(batch.labels);
+    set.classes = classes;
+    return set;
+  }
+
+  Trainer* trainer_;
+  const FitData* data_;
+  std::int64_t epochs_;
+  CheckpointFolder* folder_;
+  const FitObserver* observer_;
+};
+
+}  // namespace
+
+std::int64_t steps_of_epoch(const FitData& data, std::int64_t images_of_step) {
+  return images_in(*data.train, data.train_places) / images_of_step;
+}
+
+Result<FitEnd> fit(Trainer& trainer,
+                   const FitData& data,
+                   std::int64_t epochs,
+                   const TrainPosition& from,
+                   CheckpointFolder& folder,
+                   const FitObserver& observer) {
+  return Fit(trainer, data, epochs, folder, observer).run(from);
+}
+
+}  // namespace halfwatt

@@ -1,0 +1,89 @@
+#include "engine/data/ram_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/data/made_images.h"
+
+namespace halfwatt {
+namespace {
+
+TEST(RamCache, decodes_an_image_once) {
+  const MadeImages images(3);
+  const auto cache = cached_in_ram(images, 1'000'000);
+  ASSERT_TRUE(cache) << cache.error().message;
+  images.reads = 0;
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_EQ((*cache)->read(2)->pixels, (std::vector<std::uint8_t>{2, 2, 2}));
+  }
+  EXPECT_EQ(images.reads, 1);
+}
+
+TEST(RamCache, is_the_same_source_otherwise) {
+  const MadeImages images(30);
+  const auto cache = cached_in_ram(images, 1'000'000);
+  ASSERT_TRUE(cache);
+  EXPECT_EQ((*cache)->size(), 30);
+  EXPECT_EQ((*cache)->label(13), 3);
+  EXPECT_EQ((*cache)->name(13), "made 13");
+  EXPECT_EQ((*cache)->classes().compare(images.classes()), std::nullopt);
+}
+
+TEST(RamCache, tries_an_image_that_cannot_be_read_again) {
+  const MadeImages images(3, {1});
+  const auto cache = cached_in_ram(images, 1'000'000);
+  ASSERT_TRUE(cache);
+  images.reads = 0;
+  EXPECT_FALSE((*cache)->read(1));
+  EXPECT_FALSE((*cache)->read(1));
+  EXPECT_EQ(images.reads, 2);
+}
+
+TEST(RamCache, is_refused_with_a_figure_where_the_images_do_not_fit) {
+  Synthetic synthetic;
+  synthetic.images = 1'000'000;
+  synthetic.side = 8;
+  const auto images = open_synthetic(synthetic);
+  ASSERT_TRUE(images);
+  const auto cache = cached_in_ram(**images, 1 << 27);
+  ASSERT_FALSE(cache);
+  EXPECT_EQ(cache.error().message,
+            "1000000 decoded images need about 0.238 GiB of RAM, and there is room for 0.125 "
+            "GiB: leave the cache off");
+}
+
+/// Larger images than those that a sample of 64 sees.
+class LargeBetween final : public Source {
+ public:
+  std::int64_t size() const override { return 128; }
+  const ClassMap& classes() const override { return classes_; }
+  std::int64_t label(std::int64_t) const override { return 0; }
+  std::string name(std::int64_t) const override { return "image"; }
+  Result<Image> read(std::int64_t place) const override {
+    ++reads;
+    const std::int64_t side = place % 2 == 0 ? 1 : 100;
+    return Image{side, side,
+                 std::vector<std::uint8_t>(static_cast<std::size_t>(3 * side * side))};
+  }
+  mutable int reads = 0;
+
+ private:
+  ClassMap classes_ = ClassMap::numbered(1);
+};
+
+TEST(RamCache, never_takes_more_than_its_room) {
+  const LargeBetween images;
+  const auto cache = cached_in_ram(images, 100'000);
+  ASSERT_TRUE(cache) << cache.error().message;
+  for (int time = 0; time < 2; ++time) {
+    images.reads = 0;
+    for (std::int64_t place = 0; place < images.size(); ++place) {
+      EXPECT_TRUE((*cache)->read(place));
+    }
+  }
+  // Three large ones and the 64 small ones that came before there was no room for more.
+  EXPECT_GE(images.reads, 128 - 64 - 3);
+  EXPECT_LE(images.reads, 64);
+}
+
+}  // namespace
+}  // namespace halfwatt
