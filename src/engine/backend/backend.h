@@ -18,6 +18,10 @@ class Buffer {
       : memory_(std::move(memory)), bytes_(bytes) {}
   std::byte* data() const { return memory_.get(); }
   std::size_t bytes() const { return bytes_; }
+  /// Some of it, which keeps all of it.
+  Buffer part(std::size_t offset, std::size_t bytes) const {
+    return {std::shared_ptr<std::byte>(memory_, memory_.get() + offset), bytes};
+  }
 
  private:
   std::shared_ptr<std::byte> memory_;  ///< shared by the plans that bind a state

@@ -77,9 +77,11 @@ void Session::add(Plan plan) {
   HALFWATT_CHECK(plan.devices.size() == backends_.size(), "a backend for each device");
   Program program;
   for (std::size_t device = 0; device < backends_.size(); ++device) {
+    std::vector<StateSpec> specs;
     for (const int state : plan.devices[device].states) {
-      states_->ensure(plan.graph.states()[static_cast<std::size_t>(state)], *backends_[device]);
+      specs.push_back(plan.graph.states()[static_cast<std::size_t>(state)]);
     }
+    states_->ensure(specs, *backends_[device]);
   }
   for (const PlanInput& input : plan.inputs) {
     program.inputs.push_back(backends_[static_cast<std::size_t>(input.device)]->allocate(

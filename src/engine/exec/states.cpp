@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "engine/tensor/convert.h"
 
@@ -33,21 +35,41 @@ States::Entry& States::entry(std::string_view name) {
   return const_cast<Entry&>(std::as_const(*this).entry(name));
 }
 
-void States::ensure(const StateSpec& spec, Backend& backend) {
-  const auto [place, is_new] = entries_.try_emplace(spec.name);
-  Entry& entry = place->second;
-  if (!is_new) {
-    HALFWATT_CHECK(entry.spec.type == spec.type && entry.backend == &backend,
+void States::ensure(std::span<const StateSpec> specs, Backend& backend) {
+  std::vector<const StateSpec*> fresh;
+  for (const StateSpec& spec : specs) {
+    const auto found = entries_.find(spec.name);
+    HALFWATT_CHECK(found == entries_.end() || (found->second.spec.type == spec.type &&
+                                               found->second.backend == &backend),
                    "a state that two sessions see differently");
-    return;
+    if (found == entries_.end()) {
+      fresh.push_back(&spec);
+    }
   }
-  entry.spec = spec;
-  entry.backend = &backend;
-  entry.buffer = backend.allocate(aligned(spec.type.bytes()));
-  if (spec.role == StateRole::copy && has(spec.of)) {
-    refresh_copies(this->entry(spec.of));
+  std::stable_sort(
+      fresh.begin(), fresh.end(),
+      [](const StateSpec* one, const StateSpec* other) { return one->role < other->role; });
+  std::size_t bytes = 0;
+  for (const StateSpec* spec : fresh) {
+    bytes += aligned(spec->type.bytes());
+  }
+  const Buffer all = fresh.empty() ? Buffer() : backend.allocate(bytes);
+  std::size_t offset = 0;
+  for (const StateSpec* spec : fresh) {
+    const std::size_t own = aligned(spec->type.bytes());
+    entries_[spec->name] = {*spec, &backend, all.part(offset, own)};
+    offset += own;
+    begin(entry(spec->name));
+  }
+}
+
+// A copy of a parameter that is there begins as that, rounded.
+void States::begin(Entry& entry) {
+  if (entry.spec.role == StateRole::copy && has(entry.spec.of)) {
+    refresh_copies(this->entry(entry.spec.of));
   } else {
-    backend.upload(entry.buffer.data(), filled(spec.type, spec.initial).view().bytes());
+    entry.backend->upload(entry.buffer.data(),
+                          filled(entry.spec.type, entry.spec.initial).view().bytes());
   }
 }
 

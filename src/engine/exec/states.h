@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,11 @@ namespace halfwatt {
 /// number of sessions bind them; a copy of a parameter is held to be the parameter, rounded.
 class States {
  public:
-  /// Makes the state on `backend` where it is new, every element `initial`; else it must be the
-  /// same there. Throws Failure if there is no memory.
-  void ensure(const StateSpec& spec, Backend& backend);
+  /// Makes those states on `backend` that are new, every element `initial`; the others must be
+  /// the same there. New ones lie in one flat buffer, those of a role one behind the other in
+  /// the order given: an optimizer passes over it once. Throws Failure if there is no memory.
+  void ensure(std::span<const StateSpec> specs, Backend& backend);
+  void ensure(const StateSpec& spec, Backend& backend) { ensure({&spec, 1}, backend); }
   bool has(std::string_view name) const { return entries_.find(name) != entries_.end(); }
   const StateSpec& spec(std::string_view name) const { return entry(name).spec; }
   std::vector<std::string> names() const;
@@ -45,6 +48,7 @@ class States {
   };
   const Entry& entry(std::string_view name) const;
   Entry& entry(std::string_view name);
+  void begin(Entry& entry);
   void put(Entry& entry, const TensorView& from);
   void refresh_copies(const Entry& parameter);
 
