@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 600
 sources = $$(find src include tests bench -name '*.[ch]' -o -name '*.cpp')
 units = $$(find src tests bench -name '*.cpp')
 
-.PHONY: tune test format lint asan tsan fuzz bench clean
+.PHONY: tune test format lint asan tsan fuzz bench bench-peers clean
 
 tune:
 	tools/install-packages build
@@ -55,6 +55,15 @@ bench:
 	cmake --build build/release
 	@set -e; for program in build/release/bin/bench_*; do "$$program"; done
 	@! command -v python3 >/dev/null || python3 bench/progress/step_cost.py
+
+# Beside PyTorch and onnxruntime, which are downloaded into the build folder: gigabytes.
+bench-peers:
+	tools/install-packages build peers
+	cmake --preset release
+	cmake --build build/release --target halfwatt
+	python3 -m venv build/peers
+	build/peers/bin/pip install --quiet -r bench/peers/requirements.txt
+	build/peers/bin/python bench/peers/peers.py build/release/bin/halfwatt
 
 format:
 	tools/install-packages lint
