@@ -296,16 +296,19 @@ Result<void> show(const Invocation& invocation,
                   answers.images.size(), first - answers.images.begin())};
 }
 
-// All logits so far, and those of one more part.
-Tensor joined(const std::optional<Tensor>& before, const Tensor& more) {
-  const std::int64_t rows = before ? before->shape()[0] : 0;
-  Tensor all(TensorType{more.type().dtype, more.shape().with(0, rows + more.shape()[0])});
-  auto to = all.view().bytes();
-  if (before) {
-    std::copy_n(before->view().bytes().begin(), before->view().bytes().size(), to.begin());
-    to = to.subspan(before->view().bytes().size());
+// The logits of all parts, one behind the other.
+Tensor joined(const std::vector<Tensor>& parts) {
+  std::int64_t rows = 0;
+  for (const Tensor& part : parts) {
+    rows += part.shape()[0];
   }
-  std::copy_n(more.view().bytes().begin(), more.view().bytes().size(), to.begin());
+  Tensor all(TensorType{parts[0].type().dtype, parts[0].shape().with(0, rows)});
+  auto to = all.view().bytes();
+  for (const Tensor& part : parts) {
+    const auto from = part.view().bytes();
+    std::copy(from.begin(), from.end(), to.begin());
+    to = to.subspan(from.size());
+  }
   return all;
 }
 
@@ -317,7 +320,7 @@ Result<void> answer_all(const Invocation& invocation,
   constexpr std::int64_t kBatches = 32;
   Answers all;
   all.is_emulated = inference.is_emulated();
-  std::optional<Tensor> logits;
+  std::vector<Tensor> logits;
   while (const auto part = input.next(kBatches * request.recipe.batch)) {
     auto some = inference.logits(part->images.view());
     if (!some) {
@@ -325,20 +328,20 @@ Result<void> answer_all(const Invocation& invocation,
     }
     auto rows = answers(*some, part->names, request.top);
     std::move(rows.begin(), rows.end(), std::back_inserter(all.images));
-    logits = joined(logits, *some);
+    logits.push_back(std::move(*some));
   }
   all.bad = input.bad();
   for (const std::string& line : all.bad) {
     remark("left out: " + line);
   }
-  if (!logits) {
+  if (logits.empty()) {
     return bad_input(fmt::format("none of {} pictures could be read", all.bad.size()));
   }
   if (!all.bad.empty()) {
     remark(fmt::format("{} of {} pictures could not be read", all.bad.size(),
                        all.bad.size() + all.images.size()));
   }
-  if (const auto written = write_logits(invocation, request, *logits); !written) {
+  if (const auto written = write_logits(invocation, request, joined(logits)); !written) {
     return written.error();
   }
   return show(invocation, request, all);

@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/rng.h"
 #include "cli/command.h"
-#include "engine/data/decode.h"
+#include "engine/data/picture_file.h"
 #include "engine/data/preprocess.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
@@ -76,22 +72,6 @@ Result<Tensor> from_file(const std::string& path, const VitConfig& model) {
   return tensor;
 }
 
-bool is_named_like_a_picture(const fs::path& path) {
-  std::string end = path.extension().string();
-  std::transform(end.begin(), end.end(), end.begin(),
-                 [](unsigned char letter) { return std::tolower(letter); });
-  return end == ".jpg" || end == ".jpeg" || end == ".png";
-}
-
-Result<Image> read_picture(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) {
-    return bad_input(fmt::format("{}: cannot be read: {}", shown(path), std::strerror(errno)));
-  }
-  return decode_image(std::as_bytes(std::span(bytes)), shown(path), DecodePolicy{});
-}
-
 }  // namespace
 
 Result<InferInput> InferInput::open(const std::string& where,
@@ -130,7 +110,7 @@ Result<InferInput> InferInput::of_pictures(const std::vector<std::string>& paths
     std::vector<std::string> found;
     for (fs::recursive_directory_iterator at(path, error), end; !error && at != end;
          at.increment(error)) {
-      if (at->is_regular_file(error) && is_named_like_a_picture(at->path())) {
+      if (at->is_regular_file(error) && is_picture_name(at->path().native())) {
         found.push_back(at->path().string());
       }
     }
@@ -167,7 +147,7 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
   std::vector<float> pixels;
   for (; at_ < std::ssize(paths_) && std::ssize(part.names) < most; ++at_) {
     const std::string& path = paths_[static_cast<std::size_t>(at_)];
-    const auto image = read_picture(path);
+    const auto image = read_picture(path, DecodePolicy{});
     if (!image) {
       bad_.push_back(image.error().message);
       continue;

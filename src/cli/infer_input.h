@@ -33,7 +33,7 @@ class InferInput {
                                         const VitConfig& model);
 
   /// What comes next, `most` images or fewer; nullopt behind the last. Pictures that cannot be
-  /// read are left out and told in bad(). Throws nothing.
+  /// read are left out and told in bad().
   std::optional<Part> next(std::int64_t most);
   /// A line for each picture that was left out so far.
   const std::vector<std::string>& bad() const { return bad_; }

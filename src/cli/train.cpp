@@ -237,8 +237,7 @@ Result<void> tell_plan(const TrainRequest& request, const FitData& data, Backend
                                    : data.held_out_places.size();
   return print(fmt::format(
       "{} classes; {} pictures to learn from, {} held out; {} epochs of {} steps of {} "
-      "pictures "
-      "in {}; {:.1f} MiB while it trains\n",
+      "pictures in {}; {:.1f} MiB while it trains\n",
       data.train->classes().size(),
       data.train_places.empty() ? data.train->size()
                                 : static_cast<std::int64_t>(data.train_places.size()),
@@ -264,8 +263,7 @@ Result<TrainPosition> begin(const TrainRequest& request,
   }
   if (last) {
     return bad_input(
-        fmt::format("{}: a training is there already; needed --resume, or another "
-                    "--out",
+        fmt::format("{}: a training is there already; needed --resume, or another --out",
                     request.out.string()));
   }
   if (!request.weights.empty()) {
@@ -291,8 +289,8 @@ Result<void> set_lengths(TrainRequest& request, const FitData& data) {
   const std::int64_t steps = steps_of_epoch(data, step);
   if (steps == 0) {
     return bad_input(
-        fmt::format("{}: fewer pictures to learn from than a step takes, {}; needed "
-                    "a smaller --batch",
+        fmt::format("{}: fewer pictures to learn from than a step takes, {}; needed a "
+                    "smaller --batch",
                     request.data, step));
   }
   Optimizer& optimizer = request.recipe.optimizer;
@@ -341,7 +339,8 @@ Result<void> run_to_its_end(const TrainRequest& request,
                  fmt::format("interrupted behind step {}; --resume goes on from there",
                              trainer.attempts())};
   }
-  return save_weights(request.out / kWeights, trainer.states());
+  // What was evaluated is what is handed over: the averages, where there are any.
+  return save_weights(request.out / kWeights, trainer.states(), SavedWeights::averages);
 }
 
 Result<void> train(TrainRequest request) {
@@ -399,8 +398,8 @@ Command train_command() {
       "processors. In --out it keeps checkpoints (last.safetensors, best.safetensors), "
       "model.safetensors with timm's names when it is done, metrics.jsonl and "
       "speed.jsonl.\n\nINT, HUP and TERM save a checkpoint and end (exit status 130, 129, "
-      "143), "
-      "USR1 saves and goes on; --resume goes on where the last checkpoint is, to the same bits "
+      "143), USR1 "
+      "saves and goes on; --resume goes on where the last checkpoint is, to the same bits "
       "as if nothing had been, however it ended. A run whose loss or weights are not finite "
       "ends with exit status 4, and nothing of it is saved.";
   command.options = train_options();

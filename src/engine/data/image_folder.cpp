@@ -9,17 +9,14 @@
 
 #include "base/check.h"
 #include "engine/data/natural_order.h"
+#include "engine/data/picture_file.h"
 #include "engine/data/source.h"
-#include "engine/formats/file.h"
 #include "engine/formats/quoted.h"
 
 namespace halfwatt {
 namespace {
 
 namespace fs = std::filesystem;
-
-// More than any photo has; what is larger is refused before it is read.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 using FolderId = std::pair<dev_t, ino_t>;
 
@@ -63,15 +60,6 @@ Result<Folder> list(const fs::path& path) {
   return folder;
 }
 
-bool is_image(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  std::string ending(dot == name.npos ? "" : name.substr(dot));
-  std::ranges::transform(ending, ending.begin(), [](char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
-}
-
 /// Walks one class at a time and collects its images.
 class Walk {
  public:
@@ -90,7 +78,7 @@ class Walk {
     }
     std::erase_if(folder->folders, [this](const std::string& name) { return hidden(name); });
     for (const std::string& name : folder->files) {
-      loose_ += is_image(name) ? 1 : 0;
+      loose_ += is_picture_name(name) ? 1 : 0;
     }
     if (loose_ > 0) {
       found_.remarks.push_back(
@@ -187,7 +175,7 @@ class Walk {
 
   void keep_images(const std::string& within, std::vector<std::string> files) {
     std::erase_if(files, [&](const std::string& name) {
-      const bool other = !is_image(name);
+      const bool other = !is_picture_name(name);
       if (other && others_++ == 0) {
         first_other_ = root_ / within / name;
       }
@@ -244,19 +232,7 @@ class ImageFolder final : public Source {
   }
   std::string name(std::int64_t place) const override { return shown(path(place)); }
   Result<Image> read(std::int64_t place) const override {
-    const auto file = InputFile::open(path(place));
-    if (!file) {
-      return file.error();
-    }
-    if (file->bytes() > kMostBytes) {
-      return bad_input(fmt::format("{}: has {} bytes; needed {} or fewer", file->name(),
-                                   file->bytes(), kMostBytes));
-    }
-    std::vector<std::byte> bytes(file->bytes());
-    if (auto filled = file->read(0, bytes); !filled) {
-      return filled.error();
-    }
-    return decode_image(bytes, file->name(), decode_);
+    return read_picture(path(place), decode_);
   }
   std::vector<std::string> remarks() const override { return remarks_; }
 

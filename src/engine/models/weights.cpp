@@ -294,13 +294,22 @@ Result<WeightsReport> load_weights(const std::filesystem::path& path,
   return report;
 }
 
-Result<void> save_weights(const std::filesystem::path& path, const States& states) {
+Result<void> save_weights(const std::filesystem::path& path,
+                          const States& states,
+                          SavedWeights which) {
   const Held held = held_in(states);
+  std::map<std::string, std::string> averages;  // by parameter
+  for (const std::string& name : states.names()) {
+    if (which == SavedWeights::averages && states.spec(name).role == StateRole::average) {
+      averages[states.spec(name).of] = name;
+    }
+  }
   std::vector<Tensor> tensors;
   std::vector<NamedTensor> named;
   for (const auto& [name, where] : held) {
     HALFWATT_CHECK(where.front() == name, "weights are saved where the parameters are held");
-    tensors.push_back(states.save(name));
+    const auto average = averages.find(name);
+    tensors.push_back(states.save(average == averages.end() ? name : average->second));
     named.push_back({name, tensors.back().view()});
   }
   const std::vector<std::string> fp8 = fp8_states(states);  // names are views

@@ -39,11 +39,19 @@ Result<WeightsReport> load_weights(const std::filesystem::path& path,
                                    States& states,
                                    const FineTuning& how = {});
 
+/// What is saved as a model's weights.
+enum class SavedWeights {
+  parameters,
+  averages,  ///< that a training keeps of them, in their own dtype; of what has none, itself
+};
+
 /// Writes the parameters of `states` as timm names and shapes them, in their dtypes; one that
 /// several layers use is there once; and the scales and histories of fp8 operands, if it has
 /// any, under the names of these states. The states must hold them, not copies alone. Errors:
 /// as write_safetensors().
-Result<void> save_weights(const std::filesystem::path& path, const States& states);
+Result<void> save_weights(const std::filesystem::path& path,
+                          const States& states,
+                          SavedWeights which = SavedWeights::parameters);
 
 /// Sets the parameters of `states`, and the copies of them, as initial_value() says.
 void draw_weights(States& states, std::uint64_t seed);

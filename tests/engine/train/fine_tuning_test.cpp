@@ -75,6 +75,28 @@ TEST(FineTuning, goes_less_far_in_lower_layers_by_the_factor_that_is_asked_for) 
   EXPECT_NEAR(moved("patch_embed.proj.weight"), 0.125e-2, 1e-6);
 }
 
+// What a training evaluates with is what it hands over.
+TEST(FineTuning, saves_the_averages_as_a_model_that_scores_what_the_training_said) {
+  const Folder folder;
+  TrainRecipe recipe = small_recipe("fp32");
+  recipe.optimizer.average = 0.9;
+  SmallTraining averaging(recipe);
+  averaging.steps(digits(), 0, 3);
+  ASSERT_TRUE(
+      save_weights(folder.path("w"), averaging.trainer->states(), SavedWeights::averages));
+  recipe.optimizer.average = 0;
+  SmallTraining plain(recipe);
+  ASSERT_TRUE(plain.trainer->begin_with(folder.path("w"), {}));
+  const auto said = averaging.trainer->evaluate(digits());
+  const auto found = plain.trainer->evaluate(digits());
+  ASSERT_TRUE(said && found);
+  EXPECT_EQ(said->loss, found->loss);
+  ASSERT_TRUE(save_weights(folder.path("w"), averaging.trainer->states()));
+  ASSERT_TRUE(plain.trainer->begin_with(folder.path("w"), {}));
+  EXPECT_NE(plain.trainer->evaluate(digits())->loss, said->loss)
+      << "these are not the averages";
+}
+
 TEST(FineTuning, begins_with_the_weights_of_another_image_size_and_head_averages_too) {
   const Folder folder;
   TrainRecipe recipe = small_recipe("amp-bf16");

@@ -1,0 +1,45 @@
+#include "engine/data/picture_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/formats/file.h"
+
+namespace halfwatt {
+namespace {
+
+// More than any photo has; what is larger is refused before it is read.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+
+}  // namespace
+
+bool is_picture_name(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  std::string ending(dot == name.npos ? "" : name.substr(dot));
+  std::ranges::transform(ending, ending.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
+Result<Image> read_picture(const std::filesystem::path& path, const DecodePolicy& policy) {
+  const auto file = InputFile::open(path);
+  if (!file) {
+    return file.error();
+  }
+  if (file->bytes() > kMostBytes) {
+    return bad_input(fmt::format("{}: has {} bytes; needed {} or fewer", file->name(),
+                                 file->bytes(), kMostBytes));
+  }
+  std::vector<std::byte> bytes(file->bytes());
+  if (auto filled = file->read(0, bytes); !filled) {
+    return filled.error();
+  }
+  return decode_image(bytes, file->name(), policy);
+}
+
+}  // namespace halfwatt
