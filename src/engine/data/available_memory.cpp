@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
-#include <vector>
+
+#include "base/control_groups.h"
 
 namespace halfwatt {
 namespace {
@@ -19,11 +20,6 @@ struct Version {
 constexpr Version kVersion2{"memory.max", "memory.current", "inactive_file"};
 constexpr Version kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes",
                             "total_inactive_file"};
-
-struct Hierarchy {
-  fs::path folder;
-  Version version;
-};
 
 // The number behind `key` in lines of "key number".
 std::optional<std::int64_t> number_of(const fs::path& path, const std::string& key) {
@@ -48,18 +44,6 @@ std::optional<std::int64_t> left_in(const fs::path& group, const Version& versio
   return std::max<std::int64_t>(limit - used + std::min(idle, used), 0);
 }
 
-// The folders in which the hierarchy of a line of /proc/self/cgroup may be mounted: "0::/a" is
-// v2, "4:memory:/a" is v1.
-std::vector<Hierarchy> hierarchies(const std::string& controllers) {
-  if (controllers.empty()) {
-    return {{"sys/fs/cgroup", kVersion2}, {"sys/fs/cgroup/unified", kVersion2}};
-  }
-  if (("," + controllers + ",").find(",memory,") != std::string::npos) {
-    return {{"sys/fs/cgroup/memory", kVersion1}};
-  }
-  return {};
-}
-
 }  // namespace
 
 std::optional<std::int64_t> available_memory(const fs::path& root) {
@@ -68,25 +52,9 @@ std::optional<std::int64_t> available_memory(const fs::path& root) {
     return std::nullopt;
   }
   *least *= 1024;
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) {
-      continue;
-    }
-    const fs::path own = fs::path(line.substr(second + 1)).relative_path();
-    for (const auto& [folder, version] :
-         hierarchies(line.substr(first + 1, second - first - 1))) {
-      // Up to the mount's own root: in a container the path may be the host's, which is not
-      // there, and the root is the container's group.
-      for (fs::path group = own;; group = group.parent_path()) {
-        least = std::min(*least, left_in(root / folder / group, version).value_or(*least));
-        if (group.empty()) {
-          break;
-        }
-      }
-    }
+  for (const ControlGroup& group : control_groups("memory", root)) {
+    const Version& version = group.version == 1 ? kVersion1 : kVersion2;
+    least = std::min(*least, left_in(group.folder, version).value_or(*least));
   }
   return least;
 }

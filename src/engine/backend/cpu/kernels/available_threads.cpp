@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
-#include <string>
 #include <thread>
-#include <vector>
+
+#include "base/control_groups.h"
 
 namespace halfwatt::cpu {
 namespace {
@@ -31,54 +31,25 @@ std::optional<double> processors(double quota, double period) {
   return std::nullopt;
 }
 
-std::optional<double> quota_of(const fs::path& group) {
-  if (std::ifstream file(group / "cpu.max"); file) {
-    double quota = 0;
-    double period = 0;
-    file >> quota >> period;  // "max 100000" leaves both at 0
-    return processors(quota, period);
-  }
+std::optional<double> quota_of(const ControlGroup& group) {
   double quota = 0;
   double period = 0;
-  std::ifstream(group / "cpu.cfs_quota_us") >> quota;
-  std::ifstream(group / "cpu.cfs_period_us") >> period;
+  if (group.version == 2) {
+    std::ifstream(group.folder / "cpu.max") >> quota >>
+        period;  // "max 100000" leaves both at 0
+  } else {
+    std::ifstream(group.folder / "cpu.cfs_quota_us") >> quota;
+    std::ifstream(group.folder / "cpu.cfs_period_us") >> period;
+  }
   return processors(quota, period);
-}
-
-// The folders in which the hierarchy of a line of /proc/self/cgroup may be mounted: "0::/a" is
-// v2, "4:cpu,cpuacct:/a" is v1.
-std::vector<fs::path> hierarchies(const std::string& controllers) {
-  if (controllers.empty()) {
-    return {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
-  }
-  if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
-    return {"sys/fs/cgroup/cpu", fs::path("sys/fs/cgroup") / controllers};
-  }
-  return {};
 }
 
 }  // namespace
 
 int available_threads(const fs::path& root) {
   double least = threads_by_affinity();
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) {
-      continue;
-    }
-    const fs::path own = fs::path(line.substr(second + 1)).relative_path();
-    for (const fs::path& hierarchy : hierarchies(line.substr(first + 1, second - first - 1))) {
-      // Up to the mount's own root: in a container the path may be the host's, which is not
-      // there, and the root is the container's group.
-      for (fs::path group = own;; group = group.parent_path()) {
-        least = std::min(least, quota_of(root / hierarchy / group).value_or(least));
-        if (group.empty()) {
-          break;
-        }
-      }
-    }
+  for (const ControlGroup& group : control_groups("cpu", root)) {
+    least = std::min(least, quota_of(group).value_or(least));
   }
   return std::max(1, static_cast<int>(least));
 }
