@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -15,11 +16,12 @@ struct ProgressStyle {
   bool live =
       false;       ///< a terminal: one line drawn over and over; else a plain line now and then
   int width = 80;  ///< columns; a live line stays below, so that it never wraps
-  Seconds redraw{0.1};   ///< least time between two drawings of a live line
-  Seconds interval{30};  ///< least time between two plain lines
+  std::function<int()> width_now = {};  ///< asked before a live line is drawn; absent: `width`
+  Seconds redraw{0.1};                  ///< least time between two drawings of a live line
+  Seconds interval{30};                 ///< least time between two plain lines
 };
 
-/// Live where stderr is a terminal that can move its cursor, as wide as it is now.
+/// Live where stderr is a terminal that can move its cursor, as wide as it is then.
 ProgressStyle stderr_progress_style();
 
 /// How far the work is.
@@ -49,13 +51,15 @@ class ProgressLine {
 
  private:
   void draw(const ProgressShown& progress, Seconds now);
+  void measure();
 
   const Clock& clock_;
   std::ostream& out_;
   ProgressStyle style_;
   Seconds started_;
   std::optional<Seconds> drawn_at_;
-  std::string drawn_;  ///< the live line that is on the screen now
+  std::string drawn_;     ///< the live line that is on the screen now
+  bool crowded_ = false;  ///< a line did not fit: the bar is short, and stays so at this width
 };
 
 }  // namespace halfwatt

@@ -11,8 +11,8 @@
 namespace halfwatt {
 namespace {
 
-constexpr ProgressStyle kLive{.live = true};
-constexpr ProgressStyle kPlain{};
+const ProgressStyle kLive{.live = true};
+const ProgressStyle kPlain{};
 
 TEST(ProgressLine, draws_a_bar_and_estimates_the_time_left_from_the_speed_so_far) {
   VirtualClock clock;
@@ -58,7 +58,56 @@ TEST(ProgressLine, never_wraps_on_a_narrow_terminal) {
   std::ostringstream out;
   ProgressLine line(clock, out, {.live = true, .width = 20});
   line.update({.done = 1, .total = 10, .text = std::string(100, 'x')});
-  EXPECT_EQ(display_width(out.str().substr(4)), 19);
+  EXPECT_EQ(display_width(out.str().substr(4)), 16);  // nor does an echoed ^C
+}
+
+TEST(ProgressLine, shortens_its_bar_before_it_cuts_its_words_and_keeps_it_short) {
+  VirtualClock clock;
+  std::ostringstream out;
+  ProgressLine line(clock, out, {.live = true, .width = 57});
+  line.update({.done = 6, .total = 24, .text = "loss 1.25", .left = Seconds(180)});
+  EXPECT_EQ(out.str(), "\r\x1b[K[######..................] 6/24, 3:00 left  loss 1.25");
+  for (const std::string text : {"loss 1.2500", "loss 1.25"}) {
+    out.str("");
+    clock.sleep_until(clock.now() + Seconds(1));
+    line.update({.done = 6, .total = 24, .text = text, .left = Seconds(180)});
+    EXPECT_EQ(out.str(), "\r\x1b[K[##......] 6/24, 3:00 left  " + text);
+  }
+}
+
+TEST(ProgressLine, leaves_out_whole_words_from_the_end_where_they_do_not_fit) {
+  VirtualClock clock;
+  std::ostringstream out;
+  ProgressLine line(clock, out, {.live = true, .width = 44});
+  line.update(
+      {.done = 6, .total = 24, .text = "live  loss 1.25  lr 3e-03", .left = Seconds(180)});
+  EXPECT_EQ(out.str(), "\r\x1b[K[##......] 6/24, 3:00 left  live");
+}
+
+TEST(ProgressLine, follows_the_width_of_the_window) {
+  VirtualClock clock;
+  std::ostringstream out;
+  int columns = 80;
+  ProgressLine line(clock, out, {.live = true, .width_now = [&] { return columns; }});
+  for (const int width : {40, 20, 60}) {
+    columns = width;
+    out.str("");
+    clock.sleep_until(clock.now() + Seconds(1));
+    line.update({.done = 1, .total = 10, .text = std::string(100, 'x')});
+    EXPECT_LE(display_width(out.str().substr(4)), width - 3);
+    EXPECT_GE(display_width(out.str().substr(4)), width - 4) << "as wide as there is room";
+  }
+}
+
+TEST(ProgressLine, counts_in_full) {
+  VirtualClock clock;
+  std::ostringstream out;
+  ProgressLine line(clock, out, kLive);
+  line.update({.done = 123456, .total = 1470000, .left = Seconds(1)});
+  EXPECT_NE(out.str().find(" 123456/1470000, "), std::string::npos) << out.str();
+  clock.sleep_until(Seconds(1));
+  line.update({.done = 0.5, .total = 2.25, .left = Seconds(1)});
+  EXPECT_NE(out.str().find(" 0.5/2.25, "), std::string::npos) << out.str();
 }
 
 TEST(ProgressLine, leaves_a_clean_line_behind) {
