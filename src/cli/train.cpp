@@ -28,9 +28,24 @@ constexpr const char* kWeights = "model.safetensors";
 
 /// The pictures of a training, and who owns them.
 struct Pictures {
+  std::unique_ptr<CacheRoom> room;  ///< of all caches; absent where nothing is kept
   std::vector<std::unique_ptr<Source>> sources;
   FitData data;
 };
+
+// Half of what is free: the network needs some, too.
+Result<std::unique_ptr<CacheRoom>> room_for_caches(const TrainRequest& request) {
+  if (!request.caches) {
+    return std::unique_ptr<CacheRoom>();
+  }
+  const auto free = available_memory();
+  if (!free) {
+    return bad_input(
+        "--cache ram: how much memory is free is unknown, as /proc/meminfo does not say it: "
+        "leave the cache off");
+  }
+  return std::make_unique<CacheRoom>(*free / 2);
+}
 
 Result<const Source*> open_one(const TrainRequest& request,
                                const std::string& where,
@@ -51,11 +66,10 @@ Result<const Source*> open_one(const TrainRequest& request,
     remark(line);
   }
   pictures.sources.push_back(std::move(*source));
-  if (!request.caches) {
+  if (!pictures.room) {
     return pictures.sources.back().get();
   }
-  const std::int64_t room = available_memory().value_or(0) / 2;  // the network needs some, too
-  auto cached = cached_in_ram(*pictures.sources.back(), room);
+  auto cached = cached_in_ram(*pictures.sources.back(), *pictures.room);
   if (!cached) {
     return cached.error();
   }
@@ -111,7 +125,12 @@ Result<void> open_held_out(const TrainRequest& request, Pictures& pictures) {
 }
 
 Result<Pictures> open_pictures(TrainRequest& request) {
+  auto room = room_for_caches(request);
+  if (!room) {
+    return room.error();
+  }
   Pictures pictures;
+  pictures.room = std::move(*room);
   const std::string train = part_of(request.data, {"train"});
   auto source =
       open_one(request, train.empty() ? request.data : train, CifarPart::train, pictures);

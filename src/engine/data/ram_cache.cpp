@@ -22,8 +22,8 @@ std::int64_t bytes_of(const Image& image) {
 
 class RamCache final : public Source {
  public:
-  RamCache(const Source& source, std::int64_t room)
-      : source_(&source), left_(room), kept_(static_cast<std::size_t>(source.size())) {}
+  RamCache(const Source& source, CacheRoom& room)
+      : source_(&source), room_(&room), kept_(static_cast<std::size_t>(source.size())) {}
 
   std::int64_t size() const override { return source_->size(); }
   const ClassMap& classes() const override { return source_->classes(); }
@@ -52,15 +52,14 @@ class RamCache final : public Source {
   void keep(std::int64_t place, const Image& image) const {
     const std::lock_guard lock(mutex_);
     auto& kept = kept_[static_cast<std::size_t>(place)];
-    if (!kept && bytes_of(image) <= left_) {
-      left_ -= bytes_of(image);
+    if (!kept && room_->take(bytes_of(image))) {
       kept = std::make_unique<const Image>(image);
     }
   }
 
   const Source* source_;
+  CacheRoom* room_;
   mutable std::mutex mutex_;
-  mutable std::int64_t left_;  ///< bytes
   mutable std::vector<std::unique_ptr<const Image>> kept_;
 };
 
@@ -83,13 +82,32 @@ double gib(std::int64_t bytes) { return static_cast<double>(bytes) / 0x1p30; }
 
 }  // namespace
 
-Result<std::unique_ptr<Source>> cached_in_ram(const Source& source, std::int64_t room) {
+std::int64_t CacheRoom::unclaimed() const {
+  const std::lock_guard lock(mutex_);
+  return unclaimed_;
+}
+
+bool CacheRoom::claim(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const bool fits = bytes <= unclaimed_;
+  unclaimed_ -= fits ? bytes : 0;
+  return fits;
+}
+
+bool CacheRoom::take(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const bool fits = bytes <= free_;
+  free_ -= fits ? bytes : 0;
+  return fits;
+}
+
+Result<std::unique_ptr<Source>> cached_in_ram(const Source& source, CacheRoom& room) {
   const std::int64_t bytes = reckoned_bytes(source);
-  if (bytes > room) {
+  if (!room.claim(bytes)) {
     return bad_input(
         fmt::format("{} decoded images need about {:.3g} GiB of RAM, and there is room for "
                     "{:.3g} GiB: leave the cache off",
-                    source.size(), gib(bytes), gib(room)));
+                    source.size(), gib(bytes), gib(room.unclaimed())));
   }
   return std::unique_ptr<Source>(std::make_unique<RamCache>(source, room));
 }

@@ -9,7 +9,8 @@ namespace {
 
 TEST(RamCache, decodes_an_image_once) {
   const MadeImages images(3);
-  const auto cache = cached_in_ram(images, 1'000'000);
+  CacheRoom room(1'000'000);
+  const auto cache = cached_in_ram(images, room);
   ASSERT_TRUE(cache) << cache.error().message;
   images.reads = 0;
   for (int time = 0; time < 3; ++time) {
@@ -20,7 +21,8 @@ TEST(RamCache, decodes_an_image_once) {
 
 TEST(RamCache, is_the_same_source_otherwise) {
   const MadeImages images(30);
-  const auto cache = cached_in_ram(images, 1'000'000);
+  CacheRoom room(1'000'000);
+  const auto cache = cached_in_ram(images, room);
   ASSERT_TRUE(cache);
   EXPECT_EQ((*cache)->size(), 30);
   EXPECT_EQ((*cache)->label(13), 3);
@@ -30,7 +32,8 @@ TEST(RamCache, is_the_same_source_otherwise) {
 
 TEST(RamCache, tries_an_image_that_cannot_be_read_again) {
   const MadeImages images(3, {1});
-  const auto cache = cached_in_ram(images, 1'000'000);
+  CacheRoom room(1'000'000);
+  const auto cache = cached_in_ram(images, room);
   ASSERT_TRUE(cache);
   images.reads = 0;
   EXPECT_FALSE((*cache)->read(1));
@@ -44,11 +47,24 @@ TEST(RamCache, is_refused_with_a_figure_where_the_images_do_not_fit) {
   synthetic.side = 8;
   const auto images = open_synthetic(synthetic);
   ASSERT_TRUE(images);
-  const auto cache = cached_in_ram(**images, 1 << 27);
+  CacheRoom room(1 << 27);
+  const auto cache = cached_in_ram(**images, room);
   ASSERT_FALSE(cache);
   EXPECT_EQ(cache.error().message,
             "1000000 decoded images need about 0.238 GiB of RAM, and there is room for 0.125 "
             "GiB: leave the cache off");
+}
+
+// Each image takes 67 bytes, and 64 of them are reckoned as they are.
+TEST(RamCache, is_refused_where_another_cache_has_claimed_the_room_before_it_took_any) {
+  const MadeImages images(64);
+  CacheRoom room(100 * 67);
+  const auto first = cached_in_ram(images, room);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(room.unclaimed(), 36 * 67);
+  EXPECT_FALSE(cached_in_ram(images, room));
+  const MadeImages fewer(36);
+  EXPECT_TRUE(cached_in_ram(fewer, room));
 }
 
 /// Larger images than those that a sample of 64 sees.
@@ -72,7 +88,8 @@ class LargeBetween final : public Source {
 
 TEST(RamCache, never_takes_more_than_its_room) {
   const LargeBetween images;
-  const auto cache = cached_in_ram(images, 100'000);
+  CacheRoom room(100'000);
+  const auto cache = cached_in_ram(images, room);
   ASSERT_TRUE(cache) << cache.error().message;
   for (int time = 0; time < 2; ++time) {
     images.reads = 0;
@@ -83,6 +100,26 @@ TEST(RamCache, never_takes_more_than_its_room) {
   // Three large ones and the 64 small ones that came before there was no room for more.
   EXPECT_GE(images.reads, 128 - 64 - 3);
   EXPECT_LE(images.reads, 64);
+}
+
+TEST(RamCache, never_takes_more_than_its_room_beside_another) {
+  const LargeBetween large;
+  const MadeImages small(64);
+  CacheRoom room(96'000);
+  const auto first = cached_in_ram(large, room);
+  const auto second = cached_in_ram(small, room);
+  ASSERT_TRUE(first && second);
+  for (std::int64_t place = 0; place < large.size(); ++place) {
+    EXPECT_TRUE((*first)->read(place));
+  }
+  small.reads = 0;
+  for (int time = 0; time < 2; ++time) {
+    for (std::int64_t place = 0; place < small.size(); ++place) {
+      EXPECT_TRUE((*second)->read(place));
+    }
+  }
+  // Three of 30,064 bytes and their small neighbours leave no room for 64 more of 67.
+  EXPECT_GT(small.reads, 64);
 }
 
 }  // namespace
