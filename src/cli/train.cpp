@@ -9,6 +9,7 @@
 #include "cli/interruptions.h"
 #include "cli/output.h"
 #include "cli/train_request.h"
+#include "cli/train_teller.h"
 #include "device/devices.h"
 #include "device/rapl.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -16,7 +17,6 @@
 #include "engine/data/available_memory.h"
 #include "engine/data/ram_cache.h"
 #include "engine/passes/preflight.h"
-#include "report/progress_line.h"
 #include "workloads/training_log.h"
 
 namespace halfwatt {
@@ -160,76 +160,6 @@ Result<Pictures> open_pictures(TrainRequest& request) {
   return pictures;
 }
 
-/// Tells of steps and evaluations as the user wants to hear it.
-class Teller {
- public:
-  Teller(const TrainRequest& request, TrainingLog& log, const Clock& clock)
-      : request_(&request), log_(&log), line_(clock, std::cerr, stderr_progress_style()) {}
-
-  void tell(const StepEvent& event) {
-    const StepCost cost = log_->add(event);
-    tell(event.bad);
-    for (const std::string& warning : event.report.warnings) {
-      say(warning);
-    }
-    if (request_->json) {
-      std::cout << metrics_line(event) << std::flush;
-      return;
-    }
-    const StepReport& report = event.report;
-    std::string text =
-        fmt::format("loss {:.4f}  {:.0f} images/s  data {:.0f} %  lr {:.2e}", report.loss,
-                    cost.images_per_second, 100 * cost.waited_share, report.rate);
-    if (report.scale) {
-      text += fmt::format("  scale {:g}", *report.scale);
-    }
-    if (cost.joules) {
-      text +=
-          fmt::format("  {:.0f} W  {:.3f} J/image", cost.joules->value() / event.took.value(),
-                      cost.joules->value() / static_cast<double>(event.images));
-    }
-    text += fmt::format("  {}", halfwatt::text(report.state));
-    line_.update({static_cast<double>(event.epoch * event.steps + event.step),
-                  static_cast<double>(request_->epochs * event.steps),
-                  text,
-                  {}});
-  }
-
-  void tell(const EvaluationEvent& event) {
-    log_->add(event);
-    tell(event.bad);
-    if (request_->json) {
-      std::cout << metrics_line(event) << std::flush;
-      return;
-    }
-    const Evaluation& all = event.evaluation;
-    line_.clear();
-    std::cout << fmt::format(
-                     "epoch {:>3}  top-1 {:.2f} % ({} of {})  top-5 {:.2f} %  loss {:.4f}\n",
-                     event.epoch + 1, share(all.right, all.images), all.right, all.images,
-                     share(all.right_of_5, all.images), all.loss)
-              << std::flush;
-  }
-
- private:
-  static double share(std::int64_t part, std::int64_t all) {
-    return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0;
-  }
-  void say(const std::string& text) {
-    line_.clear();
-    remark(text);
-  }
-  void tell(const std::vector<BadImage>& bad) {
-    for (const BadImage& each : bad) {
-      say(fmt::format("left out: {}", each.message));
-    }
-  }
-
-  const TrainRequest* request_;
-  TrainingLog* log_;
-  ProgressLine line_;
-};
-
 Result<void> check_numbers(const TrainRequest& request) {
   const Preflight found = preflight(request.recipe.precision, request.recipe.optimizer);
   if (found.dies) {
@@ -338,7 +268,7 @@ Result<void> run_to_its_end(const TrainRequest& request,
   }
   handle_interruptions();
   handle_saves();
-  Teller teller(request, *log, clock);
+  TrainTeller teller(request, *log, clock);
   const FitObserver observer{[&](const StepEvent& event) { teller.tell(event); },
                              [&](const EvaluationEvent& event) { teller.tell(event); },
                              [&] {

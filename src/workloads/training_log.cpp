@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/train/cut_log.h"
 
@@ -79,29 +80,47 @@ void TrainingLog::write(std::ofstream& to, const char* name, const std::string& 
   }
 }
 
+std::optional<Joules> TrainingLog::energy_since_last() {
+  const std::optional<Joules> reads = meter_ ? meter_->energy() : std::nullopt;
+  const std::optional<Joules> before = std::exchange(last_, reads);
+  return reads && before ? std::optional(*reads - *before) : std::nullopt;
+}
+
+void TrainingLog::add(Sum& sum, const StepEvent& event, Joules energy) {
+  constexpr double kKept = 0.9;  // so that about the last ten count
+  sum.images = sum.images * kKept + static_cast<double>(event.images);
+  sum.took = sum.took * kKept + event.took;
+  sum.waited = sum.waited * kKept + event.waited;
+  sum.energy = sum.energy * kKept + energy;
+}
+
 StepCost TrainingLog::add(const StepEvent& event) {
-  StepCost cost;
-  const double seconds = event.took.value();
-  cost.images_per_second = seconds > 0 ? static_cast<double>(event.images) / seconds : 0;
-  cost.waited_share = seconds > 0 ? event.waited.value() / seconds : 0;
-  if (meter_) {
-    const std::optional<Joules> reads = meter_->energy();
-    if (reads && last_) {
-      cost.joules = *reads - *last_;
-    }
-    last_ = reads;
+  const std::optional<Joules> energy = energy_since_last();
+  add(all_, event, Joules());
+  if (energy) {
+    add(metered_, event, *energy);
   }
   write(metrics_, kMetrics, metrics_line(event));
   write(speed_, kSpeed,
         line({{"attempt", event.report.attempt},
               {"images", event.images},
-              {"seconds", number(seconds)},
+              {"seconds", number(event.took.value())},
               {"waited_s", number(event.waited.value())},
-              {"joules", cost.joules ? number(cost.joules->value()) : Json(nullptr)}}));
+              {"joules", energy ? number(energy->value()) : Json(nullptr)}}));
+  StepCost cost;
+  if (all_.took > Seconds()) {
+    cost.images_per_second = all_.images / all_.took.value();
+    cost.waited_share = all_.waited / all_.took;
+  }
+  if (energy && metered_.took > Seconds()) {
+    cost.power = metered_.energy / metered_.took;
+    cost.per_image = metered_.energy * (1 / metered_.images);
+  }
   return cost;
 }
 
 void TrainingLog::add(const EvaluationEvent& event) {
+  energy_since_last();
   write(metrics_, kMetrics, metrics_line(event));
 }
 
