@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
+#include "engine/models/weights_file.h"
 #include "engine/passes/precision.h"
 #include "engine/tensor/narrow.h"
 #include "report/document.h"
@@ -59,28 +60,28 @@ Result<Request> read_request(const Invocation& invocation) {
   return request;
 }
 
-bool is_kept(const Request& request, const StoredTensor& tensor) {
-  return !is_float(tensor.type.dtype) ||
+bool is_kept(const Request& request, const WeightsFile::Weight& weight) {
+  return !is_float(weight.stored->type.dtype) ||
          std::any_of(request.keep.begin(), request.keep.end(),
-                     [&](const std::string& each) { return matches(each, tensor.name); });
+                     [&](const std::string& each) { return matches(each, weight.name); });
 }
 
 // The file's tensors, of which one is in memory in its old dtype at a time.
-Result<std::vector<ConvertedTensor>> convert_all(const SafetensorsFile& file,
+Result<std::vector<ConvertedTensor>> convert_all(const WeightsFile& file,
                                                  const Request& request) {
   std::vector<ConvertedTensor> all;
-  for (const StoredTensor& stored : file.header().tensors) {
-    auto tensor = file.read(stored);
+  for (const WeightsFile::Weight& weight : file.weights()) {
+    auto tensor = file.read(*weight.stored);
     if (!tensor) {
       return tensor.error();
     }
-    if (is_kept(request, stored)) {
-      all.push_back({stored.name, std::move(*tensor), std::nullopt});
+    if (is_kept(request, weight)) {
+      all.push_back({weight.name, std::move(*tensor), std::nullopt});
       continue;
     }
-    Tensor converted(TensorType{request.dtype, stored.type.shape});
+    Tensor converted(TensorType{request.dtype, weight.stored->type.shape});
     const Narrowing narrowing = narrow(tensor->view(), converted.view(), request.overflow);
-    all.push_back({stored.name, std::move(converted), narrowing});
+    all.push_back({weight.name, std::move(converted), narrowing});
   }
   return all;
 }
@@ -101,11 +102,12 @@ Result<void> check_overflow(const std::vector<ConvertedTensor>& all, const Reque
   return {};
 }
 
-Result<void> check_keep(const SafetensorsFile& file, const Request& request) {
+Result<void> check_keep(const WeightsFile& file, const Request& request) {
+  const auto weights = file.weights();
   for (const std::string& pattern : request.keep) {
-    const auto& tensors = file.header().tensors;
-    if (std::none_of(tensors.begin(), tensors.end(),
-                     [&](const StoredTensor& each) { return matches(pattern, each.name); })) {
+    if (std::none_of(weights.begin(), weights.end(), [&](const WeightsFile::Weight& each) {
+          return matches(pattern, each.name);
+        })) {
       return bad_input(
           fmt::format("--keep {}: no tensor of {} is called so; `halfwatt inspect` "
                       "lists them",
@@ -176,7 +178,7 @@ Result<void> run(const Invocation& invocation) {
   if (!request) {
     return request.error();
   }
-  const auto file = SafetensorsFile::open(request->from);
+  const auto file = WeightsFile::open(request->from);
   if (!file) {
     return file.error();
   }
@@ -196,7 +198,7 @@ Result<void> run(const Invocation& invocation) {
     tensors.push_back({each.name, each.tensor.view()});
     sum.add(each.narrowing.value_or(Narrowing{}));
   }
-  const auto written = write_safetensors(request->to, tensors, file->header().metadata);
+  const auto written = write_safetensors(request->to, tensors, file->metadata());
   if (!written) {
     return written.error();
   }
@@ -219,8 +221,8 @@ Command convert_command() {
   command.description =
       "Writes the tensors of a safetensors file in f16, bf16 or f32, rounded to nearest, and "
       "counts of each how many numbers were too large, became 0 or are subnormal. Integers "
-      "stay "
-      "as they are. If a number is too large for the format nothing is written, unless it may "
+      "stay as they are. Of a training's checkpoint these are the weights that were evaluated. "
+      "If a number is too large for the format nothing is written, unless it may "
       "saturate. TO is all of the new file or, on any error, what it was.";
   command.arguments = "FROM TO";
   command.options = {

@@ -55,9 +55,14 @@ struct Answer {
 
 struct Answers {
   std::vector<Answer> images;
-  std::vector<std::string> bad;  ///< why pictures were left out
+  std::vector<std::string> classes;  ///< their names by label; empty where nobody knows them
+  std::vector<std::string> bad;      ///< why pictures were left out
   bool is_emulated = false;
 
+  std::optional<std::string> name_of(const Likely& likely) const {
+    return classes.empty() ? std::nullopt
+                           : std::optional(classes[static_cast<std::size_t>(likely.label)]);
+  }
   NumericalState state() const {
     const bool dead = std::any_of(images.begin(), images.end(), [](const Answer& each) {
       return each.state == NumericalState::dead;
@@ -113,15 +118,27 @@ Result<Request> read_request(const Invocation& invocation) {
                  static_cast<std::uint64_t>(*seed)};
 }
 
-Result<void> set_weights(const Invocation& invocation, const Request& request, States& states) {
+// Of a single logit, which is of the second of two classes, that one's alone. Names that are
+// not as many as the classes are of something else.
+std::vector<std::string> names_by_label(std::vector<std::string> names, std::int64_t classes) {
+  if (classes == 1 && names.size() == 2) {
+    return {std::move(names[1])};
+  }
+  return std::ssize(names) == classes ? std::move(names) : std::vector<std::string>();
+}
+
+// Sets them, and gives the names of their classes, as far as the file knows them.
+Result<std::vector<std::string>> set_weights(const Invocation& invocation,
+                                             const Request& request,
+                                             States& states) {
   const auto path = invocation.get("--weights");
   if (!path) {
     remark(fmt::format("no --weights: they are drawn from seed {}, as before any training",
                        request.seed));
     draw_weights(states, request.seed);
-    return {};
+    return std::vector<std::string>();
   }
-  const auto report = load_weights(*path, states);
+  auto report = load_weights(*path, states);
   if (!report) {
     return report.error();
   }
@@ -134,7 +151,7 @@ Result<void> set_weights(const Invocation& invocation, const Request& request, S
                        report->overflowed, request.recipe.precision.name,
                        report->first_overflowed));
   }
-  return {};
+  return names_by_label(std::move(report->classes), request.recipe.model.classes);
 }
 
 std::vector<Likely> likeliest(std::span<const double> logits, int top) {
@@ -184,7 +201,7 @@ std::vector<Answer> answers(const Tensor& logits,
 std::string table(const Request& request, const Answers& answers) {
   Table table;
   table.columns = {{"image", request.paths.empty()},
-                   {"class"},
+                   {"class", answers.classes.empty()},
                    {"logit"},
                    {"probability"},
                    {"state", false}};
@@ -197,7 +214,8 @@ std::string table(const Request& request, const Answers& answers) {
     }
     for (const Likely& each : answer.top) {
       table.rows.push_back({{shown(answer.name)},
-                            {fmt::format("{}", each.label)},
+                            {answers.classes.empty() ? fmt::format("{}", each.label)
+                                                     : shown(*answers.name_of(each))},
                             {fmt::format("{:.5g}", each.logit)},
                             {fmt::format("{:.4f}", each.probability)},
                             state});
@@ -215,19 +233,21 @@ std::string table(const Request& request, const Answers& answers) {
 }
 
 std::string csv(const Request& request, const Answers& answers) {
-  std::string lines = "image,rank,class,logit,probability,state,precision,emulated\n";
+  std::string lines = "image,rank,class,logit,probability,state,precision,emulated,name\n";
   // A precision in words has commas in it.
   const std::string tail =
-      fmt::format("\"{}\",{}\n", request.recipe.precision.name, answers.is_emulated);
+      fmt::format("\"{}\",{}", request.recipe.precision.name, answers.is_emulated);
   for (const Answer& answer : answers.images) {
     const std::string image = request.paths.empty() ? answer.name : quoted_name(answer.name);
     if (answer.top.empty()) {
-      lines += fmt::format("{},,,,,{},{}", image, text(answer.state), tail);
+      lines += fmt::format("{},,,,,{},{},\n", image, text(answer.state), tail);
     }
     for (std::size_t rank = 0; rank < answer.top.size(); ++rank) {
       const Likely& each = answer.top[rank];
-      lines += fmt::format("{},{},{},{},{},{},{}", image, rank + 1, each.label, each.logit,
-                           each.probability, text(answer.state), tail);
+      const auto name = answers.name_of(each);
+      lines += fmt::format("{},{},{},{},{},{},{},{}\n", image, rank + 1, each.label, each.logit,
+                           each.probability, text(answer.state), tail,
+                           name ? quoted_name(*name) : "");
     }
   }
   return lines;
@@ -253,8 +273,11 @@ std::string json(const Invocation& invocation, const Request& request, const Ans
   for (const Answer& answer : answers.images) {
     Json top = Json::array();
     for (const Likely& each : answer.top) {
-      top.push_back(
-          {{"class", each.label}, {"logit", each.logit}, {"probability", each.probability}});
+      const auto name = answers.name_of(each);
+      top.push_back({{"class", each.label},
+                     {"name", name ? Json(*name) : Json(nullptr)},
+                     {"logit", each.logit},
+                     {"probability", each.probability}});
     }
     json["images"].push_back({{"image", answer.name},
                               {"numerical_state", text(answer.state)},
@@ -316,10 +339,12 @@ Tensor joined(const std::vector<Tensor>& parts) {
 Result<void> answer_all(const Invocation& invocation,
                         const Request& request,
                         InferInput& input,
-                        Inference& inference) {
+                        Inference& inference,
+                        std::vector<std::string> classes) {
   constexpr std::int64_t kBatches = 32;
   Answers all;
   all.is_emulated = inference.is_emulated();
+  all.classes = std::move(classes);
   std::vector<Tensor> logits;
   while (const auto part = input.next(kBatches * request.recipe.batch)) {
     auto some = inference.logits(part->images.view());
@@ -367,10 +392,11 @@ Result<void> run(const Invocation& invocation) {
   if (!inference) {
     return inference.error();
   }
-  if (const auto set = set_weights(invocation, *request, (*inference)->states()); !set) {
-    return set.error();
+  auto classes = set_weights(invocation, *request, (*inference)->states());
+  if (!classes) {
+    return classes.error();
   }
-  return answer_all(invocation, *request, *input, **inference);
+  return answer_all(invocation, *request, *input, **inference, std::move(*classes));
 }
 
 }  // namespace
@@ -397,7 +423,7 @@ Command infer_command() {
       {"--model", "NAME",
        "vit_{tiny,small,base,large}_patch{16,32}_{224,384}, or vit_micro_patchP_S of any patch "
        "and side"},
-      {"--weights", "FILE", "a safetensors file with timm's names"},
+      {"--weights", "FILE", "a safetensors file with timm's names, or a training's checkpoint"},
       {"--input", "WHAT", "instead of pictures: a safetensors file of images, or synthetic:N"},
       {"--classes", "N", "that the head tells apart; 1000, and 1 is one logit"},
       {"--pool", "WHAT", "what the head sees: token (the default), or mean"},

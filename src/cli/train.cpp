@@ -289,7 +289,8 @@ Result<void> run_to_its_end(const TrainRequest& request,
                              trainer.attempts())};
   }
   // What was evaluated is what is handed over: the averages, where there are any.
-  return save_weights(request.out / kWeights, trainer.states(), SavedWeights::averages);
+  return save_weights(request.out / kWeights, trainer.states(), SavedWeights::averages,
+                      request.recipe.class_names);
 }
 
 Result<void> train(TrainRequest request) {

@@ -46,6 +46,30 @@ TEST(Convert, writes_half_the_bytes_and_tells_what_was_lost) {
   EXPECT_EQ(file->header().metadata.at("format"), "pt");
 }
 
+TEST(Convert, takes_the_weights_that_were_evaluated_out_of_a_checkpoint) {
+  const Folder folder;
+  const std::vector<float> weight = {1, 2};
+  const std::vector<float> average = {3, 4};
+  const Tensor one = Tensor::of<float>(DType::f32, Shape{2}, weight);
+  const Tensor other = Tensor::of<float>(DType::f32, Shape{2}, average);
+  const std::vector<NamedTensor> all = {{"norm.weight", one.view()},
+                                        {"norm.weight.ema", other.view()},
+                                        {"norm.weight.exp_avg", one.view()},
+                                        {"scaler.scale", one.view()}};
+  ASSERT_TRUE(write_safetensors(folder.path("from"), all,
+                                {{"halfwatt.checkpoint", "{}"}, {"classes", "[\"a\"]"}}));
+  const Outcome outcome =
+      run_program("convert --dtype f32 " + folder.path("from") + " " + folder.path("to"));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto file = SafetensorsFile::open(folder.path("to"));
+  ASSERT_TRUE(file);
+  ASSERT_EQ(file->header().tensors.size(), 1U);
+  EXPECT_EQ(file->header().tensors[0].name, "norm.weight");
+  EXPECT_EQ(file->read(file->header().tensors[0])->as<float>()[1], 4);
+  EXPECT_EQ(file->header().metadata,
+            (std::map<std::string, std::string>{{"classes", "[\"a\"]"}}));
+}
+
 TEST(Convert, keeps_tensors_that_it_is_told_to_keep) {
   const Weights weights(3);
   const Outcome outcome =

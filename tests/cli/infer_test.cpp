@@ -32,7 +32,8 @@ void write(const std::string& path, const std::string& name, const Tensor& tenso
 /// Weights of which only the head's bias is not 0: class c has logit c.
 void write_weights(const std::string& path,
                    float scale = 1,
-                   const std::string& leave_out = "") {
+                   const std::string& leave_out = "",
+                   const std::map<std::string, std::string>& metadata = {}) {
   VitConfig config = *vit_named("vit_micro_patch4_16");
   config.classes = 10;
   const auto parameters = vit_parameters(config);
@@ -50,7 +51,7 @@ void write_weights(const std::string& path,
       named.push_back({spec.name, tensors.back().view()});
     }
   }
-  ASSERT_TRUE(write_safetensors(path, named));
+  ASSERT_TRUE(write_safetensors(path, named, metadata));
 }
 
 TEST(Infer, computes_bf16_where_the_library_has_no_product_of_it) {
@@ -95,9 +96,28 @@ TEST(Infer, says_the_same_in_a_table_and_to_a_script) {
   EXPECT_NE(table.out.find("live"), std::string::npos) << table.out;
   const Outcome csv = run_program(words + " --top 1 --format csv");
   EXPECT_EQ(csv.out.substr(0, csv.out.find('\n')),
-            "image,rank,class,logit,probability,state,precision,emulated");
+            "image,rank,class,logit,probability,state,precision,emulated,name");
   EXPECT_NE(csv.out.find("\n0,1,9,9,0.632"), std::string::npos) << csv.out;
-  EXPECT_NE(csv.out.find(",live,\"fp32\",false\n"), std::string::npos) << csv.out;
+  EXPECT_NE(csv.out.find(",live,\"fp32\",false,\n"), std::string::npos) << csv.out;
+}
+
+TEST(Infer, calls_classes_by_the_names_that_the_weights_have) {
+  const Folder folder;
+  const std::string names = R"(["a","b","c","d","e","f","g","h","i","wet, \"dog\""])";
+  write_weights(folder.path("w"), 1, "", {{"classes", names}});
+  const std::string words =
+      kMicro + "--weights " + folder.path("w") + " --input synthetic:1 --top 2";
+  const Outcome table = run_program(words);
+  EXPECT_NE(table.out.find("wet, \"dog\"  "), std::string::npos) << table.out;
+  const Outcome csv = run_program(words + " --format csv");
+  EXPECT_NE(csv.out.find("\n0,2,8,8,0.232"), std::string::npos) << csv.out;
+  EXPECT_NE(csv.out.find(",false,\"i\"\n"), std::string::npos) << csv.out;
+  const auto told = json::parse(run_program(words + " --format json").out);
+  EXPECT_EQ(told["images"][0]["top"][0]["class"], 9);
+  EXPECT_EQ(told["images"][0]["top"][0]["name"], "wet, \"dog\"");
+  write_weights(folder.path("w"), 1, "", {{"classes", R"(["a","b"])"}});
+  const auto nameless = json::parse(run_program(words + " --format json").out);
+  EXPECT_EQ(nameless["images"][0]["top"][0]["name"], nullptr) << "names of something else";
 }
 
 TEST(Infer, without_weights_says_so_and_follows_from_the_seed) {

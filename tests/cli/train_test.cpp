@@ -133,6 +133,21 @@ TEST(TrainCommand, learns_from_a_folder_of_pictures_and_names_the_bad_one) {
   EXPECT_EQ(skipped.status, 0) << skipped.err;
   EXPECT_NE(skipped.err.find("left out: "), std::string::npos) << skipped.err;
   EXPECT_NE(skipped.out.find("top-1 100.00 %"), std::string::npos) << skipped.out;
+  const std::string once = skipped.err.substr(skipped.err.find("left out: ") + 1);
+  EXPECT_EQ(once.find("left out: "), std::string::npos) << "of six epochs: " << skipped.err;
+  for (const char* file : {"best.safetensors", "model.safetensors"}) {
+    const Outcome told =
+        run_program("infer --model vit_micro_patch8_16 --classes 2 --top 1 " +
+                    folder.path("light") + " --weights " + folder.path(".two/") + file);
+    EXPECT_EQ(told.status, 0) << told.err;
+    EXPECT_NE(told.out.find("23.png  light"), std::string::npos) << told.out;
+  }
+  const Outcome refused =
+      run_program(words + folder.path(".three") + " --classes 3 --weights " +
+                  folder.path(".two/model.safetensors"));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("its head has 2 classes: --reset-head"), std::string::npos)
+      << refused.err;
 }
 
 TEST(TrainCommand, says_what_it_would_do_and_does_nothing) {

@@ -9,9 +9,9 @@
 
 #include "base/check.h"
 #include "engine/formats/quoted.h"
-#include "engine/formats/safetensors.h"
 #include "engine/models/fine_tuning.h"
 #include "engine/models/initial.h"
+#include "engine/models/weights_file.h"
 #include "engine/ops/delayed_scaling.h"
 #include "engine/tensor/convert.h"
 
@@ -98,15 +98,21 @@ class Wrong {
   int count_ = 0;
 };
 
-// The flags that a user may have forgotten.
-std::string remedy(const SafetensorsFile& file, const Held& held, const States& states) {
+// The flags that a user may have forgotten: who learns on wants a head of his own classes, who
+// only asks wants the one that there is.
+std::string remedy(const WeightsFile& file,
+                   const Held& held,
+                   const States& states,
+                   bool learns) {
   std::string text;
   const StoredTensor* head = file.find("head.weight");
   const Shape* needed = shape_of("head.weight", held, states);
   if (head != nullptr && head->type.shape.rank() == 2 && needed != nullptr &&
       head->type.shape[0] != (*needed)[0]) {
-    text += fmt::format("; its head has {0} class{1}: --classes {0}", head->type.shape[0],
+    text += fmt::format("; its head has {} class{}: ", head->type.shape[0],
                         head->type.shape[0] == 1 ? "" : "es");
+    text += learns ? fmt::format("--reset-head, which begins one of {} anew", (*needed)[0])
+                   : fmt::format("--classes {}", head->type.shape[0]);
   }
   const bool pools_mean = file.find("fc_norm.weight") != nullptr;
   if (pools_mean != (held.count("fc_norm.weight") > 0) &&
@@ -117,7 +123,7 @@ std::string remedy(const SafetensorsFile& file, const Held& held, const States& 
 }
 
 // A training finds its scales; without the histories nobody does, and they have to be there.
-Result<void> check_scales(const SafetensorsFile& file,
+Result<void> check_scales(const WeightsFile& file,
                           const std::string& path,
                           const States& states) {
   Wrong missing("fp8 scales are missing");
@@ -142,11 +148,12 @@ Result<void> check_scales(const SafetensorsFile& file,
                   path, missing.text()));
 }
 
-Result<void> check(const SafetensorsFile& file,
+Result<void> check(const WeightsFile& file,
                    const std::string& path,
                    const Held& held,
                    const States& states,
-                   const FineTuning& how) {
+                   const std::optional<FineTuning>& learning) {
+  const FineTuning how = learning.value_or(FineTuning{});
   Wrong missing("missing");
   Wrong extra("extra");
   Wrong shaped("of another shape");
@@ -156,22 +163,21 @@ Result<void> check(const SafetensorsFile& file,
       missing.add(name);
     }
   }
-  for (const StoredTensor& each : file.header().tensors) {
-    if (how.reset_head && is_head(each.name)) {
+  for (const auto& [name, stored] : file.weights()) {
+    if (how.reset_head && is_head(name)) {
       continue;
     }
-    const Shape* needed = shape_of(each.name, held, states);
-    if (needed == nullptr && is_fp8_state(each.name)) {
+    const Shape* needed = shape_of(name, held, states);
+    if (needed == nullptr && is_fp8_state(name)) {
       continue;  // of a training in fp8-delayed: the weights are as good without them
     }
+    const Shape& shape = stored->type.shape;
     if (needed == nullptr) {
-      extra.add(quoted_name(each.name));
-    } else if (!(each.type.shape == *needed) &&
-               !(how.resize && can_resample(each.name, each.type.shape, *needed))) {
-      shaped.add(
-          fmt::format("{} {}, needs {}", each.name, text(each.type.shape), text(*needed)));
-    } else if (!is_float(each.type.dtype)) {
-      typed.add(fmt::format("{} {}", each.name, text(each.type.dtype)));
+      extra.add(quoted_name(name));
+    } else if (!(shape == *needed) && !(how.resize && can_resample(name, shape, *needed))) {
+      shaped.add(fmt::format("{} {}, needs {}", name, text(shape), text(*needed)));
+    } else if (!is_float(stored->type.dtype)) {
+      typed.add(fmt::format("{} {}", name, text(stored->type.dtype)));
     }
   }
   const std::string wrong = missing.text() + extra.text() + shaped.text() + typed.text();
@@ -179,7 +185,7 @@ Result<void> check(const SafetensorsFile& file,
     return check_scales(file, path, states);
   }
   return bad_input(fmt::format("{}: not the weights of this model{}{}", path, wrong,
-                               remedy(file, held, states)));
+                               remedy(file, held, states, learning.has_value())));
 }
 
 std::int64_t not_finite(const TensorView& tensor) {
@@ -214,9 +220,7 @@ void count(const std::string& name,
 }
 
 // Those that are in the file.
-Result<void> load_fp8_states(const SafetensorsFile& file,
-                             const std::string& path,
-                             States& states) {
+Result<void> load_fp8_states(const WeightsFile& file, const std::string& path, States& states) {
   for (const std::string& name : fp8_states(states)) {
     const StoredTensor* stored = file.find(name);
     if (stored == nullptr) {
@@ -254,23 +258,25 @@ std::vector<DType> dtypes(const std::vector<std::string>& held, const States& st
 
 Result<WeightsReport> load_weights(const std::filesystem::path& path,
                                    States& states,
-                                   const FineTuning& how) {
-  const auto file = SafetensorsFile::open(path);
+                                   const std::optional<FineTuning>& learning) {
+  const auto file = WeightsFile::open(path);
   if (!file) {
     return file.error();
   }
   const Held held = held_in(states);
-  if (const auto right = check(*file, shown(path), held, states, how); !right) {
+  if (const auto right = check(*file, shown(path), held, states, learning); !right) {
     return right.error();
   }
   if (const auto loaded = load_fp8_states(*file, shown(path), states); !loaded) {
     return loaded.error();
   }
+  const bool resets_head = learning && learning->reset_head;
   WeightsReport report;
+  report.classes = resets_head ? std::vector<std::string>() : class_names_in(file->metadata());
   for (const auto& [name, where] : held) {
     const Shape needed = *shape_of(name, held, states);
     const StoredTensor* stored = file->find(name);
-    if (how.reset_head && is_head(name)) {
+    if (resets_head && is_head(name)) {
       report.changes.push_back(
           fmt::format("{} begins anew as {}{}", name, text(needed), beside(stored)));
       continue;
@@ -296,7 +302,8 @@ Result<WeightsReport> load_weights(const std::filesystem::path& path,
 
 Result<void> save_weights(const std::filesystem::path& path,
                           const States& states,
-                          SavedWeights which) {
+                          SavedWeights which,
+                          const std::vector<std::string>& classes) {
   const Held held = held_in(states);
   std::map<std::string, std::string> averages;  // by parameter
   for (const std::string& name : states.names()) {
@@ -317,7 +324,11 @@ Result<void> save_weights(const std::filesystem::path& path,
     tensors.push_back(states.save(name));
     named.push_back({name, tensors.back().view()});
   }
-  return write_safetensors(path, named);
+  return write_safetensors(path, named,
+                           classes.empty()
+                               ? std::map<std::string, std::string>()
+                               : std::map<std::string, std::string>{
+                                     {std::string(kClassesKey), class_names_text(classes)}});
 }
 
 void draw_weights(States& states, std::uint64_t seed) {

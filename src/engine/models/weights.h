@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct WeightsReport {
   std::string first_not_finite;  ///< the first tensor that holds one
   std::int64_t overflowed = 0;   ///< elements too large for the state or a copy of it
   std::string first_overflowed;
+  /// Names of the classes by label, where the file has any and its head is taken.
+  std::vector<std::string> classes;
   std::vector<std::string> changes;  ///< a line for each thing that is not as the file has it
 };
 
@@ -30,14 +33,15 @@ struct FineTuning {
 /// Fills the parameters of `states`, and the copies of them, from a safetensors file under
 /// timm's names, converted to their dtypes; states may hold copies alone, as inference does.
 /// Scales and histories of fp8 operands are taken from the file where they are there; an
-/// inference in fp8-delayed needs the scales. What `how` allows to differ is told in the
-/// report. Errors (bad_input): a malformed file; one with other tensors than these parameters:
-/// one line with those that are missing, extra, of another shape or no floats, and the flag
-/// that mends it where one does. Nothing is loaded then; a file that becomes unreadable half
-/// way leaves its first tensors loaded.
+/// inference in fp8-delayed needs the scales. A checkpoint is as good: its weights are the
+/// averages, where it has any. `learning` is for a model that learns on from them; what it
+/// allows to differ is told in the report. Errors (bad_input): a malformed file; one with other
+/// tensors than these parameters: one line with those that are missing, extra, of another shape
+/// or no floats, and the flag that mends it where one does. Nothing is loaded then; a file that
+/// becomes unreadable half way leaves its first tensors loaded.
 Result<WeightsReport> load_weights(const std::filesystem::path& path,
                                    States& states,
-                                   const FineTuning& how = {});
+                                   const std::optional<FineTuning>& learning = {});
 
 /// What is saved as a model's weights.
 enum class SavedWeights {
@@ -47,11 +51,13 @@ enum class SavedWeights {
 
 /// Writes the parameters of `states` as timm names and shapes them, in their dtypes; one that
 /// several layers use is there once; and the scales and histories of fp8 operands, if it has
-/// any, under the names of these states. The states must hold them, not copies alone. Errors:
-/// as write_safetensors().
+/// any, under the names of these states. The names of the `classes`, if given, go into the
+/// metadata. The states must hold the parameters, not copies alone. Errors: as
+/// write_safetensors().
 Result<void> save_weights(const std::filesystem::path& path,
                           const States& states,
-                          SavedWeights which = SavedWeights::parameters);
+                          SavedWeights which = SavedWeights::parameters,
+                          const std::vector<std::string>& classes = {});
 
 /// Sets the parameters of `states`, and the copies of them, as initial_value() says.
 void draw_weights(States& states, std::uint64_t seed);

@@ -10,6 +10,7 @@
 
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
+#include "engine/models/weights_file.h"
 
 namespace halfwatt {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Of the metadata; its value is the JSON.
-constexpr const char* kKey = "halfwatt.checkpoint";
+const std::string kKey(kCheckpointKey);
 constexpr int kFormat = 1;
 
 // JSON has no infinity; the shortest text that is read as the same number.
@@ -213,7 +214,9 @@ Result<void> write_checkpoint(const std::filesystem::path& path,
       named.push_back({name, tensors.back().view()});
     }
   }
-  return write_safetensors(path, named, {{kKey, metadata_of(recipe, target, progress)}});
+  return write_safetensors(path, named,
+                           {{kKey, metadata_of(recipe, target, progress)},
+                            {std::string(kClassesKey), class_names_text(recipe.class_names)}});
 }
 
 Result<Restored> read_checkpoint(const std::filesystem::path& path,

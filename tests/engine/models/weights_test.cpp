@@ -54,12 +54,12 @@ class Weights {
   }
   Tensor& operator[](const std::string& name) { return tensors_.at(name); }
   void drop(const std::string& name) { tensors_.erase(name); }
-  std::filesystem::path write() const {
+  std::filesystem::path write(const std::map<std::string, std::string>& metadata = {}) const {
     std::vector<NamedTensor> named;
     for (const auto& [name, tensor] : tensors_) {
       named.push_back({name, tensor.view()});
     }
-    const auto written = write_safetensors(folder_.path("w.safetensors"), named);
+    const auto written = write_safetensors(folder_.path("w.safetensors"), named, metadata);
     EXPECT_TRUE(written);
     return folder_.path("w.safetensors");
   }
@@ -188,6 +188,57 @@ TEST(Weights, of_another_head_are_refused_with_the_flag_that_fits) {
                    "its head sees the token: --pool token"));
 }
 
+TEST(Weights, of_another_head_begin_a_new_one_where_a_model_is_to_learn_on) {
+  Model model(micro(10));
+  const auto refused = load_weights(Weights(micro(7)).write(), model.states, FineTuning{});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(says(refused.error().message,
+                   "its head has 7 classes: --reset-head, which begins one of 10 anew"));
+}
+
+TEST(Weights, come_with_the_names_of_their_classes) {
+  const Folder folder;
+  const std::vector<std::string> names = {"cat", "a \"dog\", wet", "\xc3\xa9l\xc3\xa9phant"};
+  Model model(micro(3));
+  ASSERT_TRUE(save_weights(folder.path("w"), model.states, SavedWeights::parameters, names));
+  EXPECT_EQ(load_weights(folder.path("w"), model.states)->classes, names);
+  EXPECT_TRUE(load_weights(folder.path("w"), model.states, FineTuning{.reset_head = true})
+                  ->classes.empty())
+      << "a head that begins anew is of other classes";
+  ASSERT_TRUE(save_weights(folder.path("w"), model.states));
+  EXPECT_TRUE(load_weights(folder.path("w"), model.states)->classes.empty());
+}
+
+TEST(Weights, whose_metadata_have_no_list_of_texts_have_no_names) {
+  Model model(micro(3));
+  for (const std::string_view text :
+       {"", "cat", "{\"a\":1}", "[1,2,3]", "[\"a\",[]]", "[", "3"}) {
+    const auto report =
+        load_weights(Weights(micro(3)).write({{"classes", std::string(text)}}), model.states);
+    ASSERT_TRUE(report) << text;
+    EXPECT_TRUE(report->classes.empty()) << text;
+  }
+}
+
+TEST(Weights, of_a_checkpoint_are_its_averages_without_what_is_the_trainings_alone) {
+  const std::map<std::string, std::string> is_checkpoint = {{"halfwatt.checkpoint", "{}"}};
+  Weights weights(micro());
+  const Shape shape{10, 32};
+  weights.set("head.weight.ema", DType::f32, shape, 0.25);
+  weights.set("head.weight.exp_avg", DType::f32, shape, 7);
+  weights.set("step.applied", DType::i64, Shape(), 0);
+  Model model(micro());
+  const auto report = load_weights(weights.write(is_checkpoint), model.states);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(model.states.save("head.weight").as<float>()[0], 0.25F);
+  EXPECT_EQ(model.states.save("head.bias").as<float>()[0], 0.5F) << "which has no average";
+  EXPECT_FALSE(load_weights(weights.write(), model.states)) << "it is no checkpoint";
+  weights.set("blocks.7.norm1.weight", DType::f32, Shape{32}, 0);
+  const auto deeper = load_weights(weights.write(is_checkpoint), model.states);
+  ASSERT_FALSE(deeper);
+  EXPECT_TRUE(says(deeper.error().message, "1 extra (\"blocks.7.norm1.weight\")"));
+}
+
 TEST(Weights, of_another_head_leave_a_head_that_is_reset_as_it_is_and_say_so) {
   for (const bool has_head : {true, false}) {
     Weights weights(micro(7));
@@ -198,7 +249,8 @@ TEST(Weights, of_another_head_leave_a_head_that_is_reset_as_it_is_and_say_so) {
     Model model(micro(10));
     draw_weights(model.states, 3);
     const std::vector<std::byte> head = bytes(model.states.save("head.weight"));
-    const auto report = load_weights(weights.write(), model.states, {.reset_head = true});
+    const auto report =
+        load_weights(weights.write(), model.states, FineTuning{.reset_head = true});
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_EQ(report->tensors, 30);
     EXPECT_EQ(bytes(model.states.save("head.weight")), head);
@@ -219,7 +271,7 @@ TEST(Weights, of_another_image_size_are_resampled_where_that_is_asked_for) {
   weights.set("head.bias", DType::f32, Shape{10}, 0.5);
   EXPECT_TRUE(says(refusal(weights, micro()), "pos_embed 1x65x32, needs 1x17x32"));
   Model model(micro());
-  const auto report = load_weights(weights.write(), model.states, {.resize = true});
+  const auto report = load_weights(weights.write(), model.states, FineTuning{.resize = true});
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->changes,
             std::vector<std::string>{"pos_embed is resampled from 8x8 patches to 4x4"});
@@ -233,7 +285,7 @@ TEST(Weights, whose_positions_fill_no_square_are_refused_even_so) {
   Weights weights(micro());
   weights.set("pos_embed", DType::f32, Shape{1, 18, 32}, 0.5);
   Model model(micro());
-  const auto report = load_weights(weights.write(), model.states, {.resize = true});
+  const auto report = load_weights(weights.write(), model.states, FineTuning{.resize = true});
   ASSERT_FALSE(report);
   EXPECT_TRUE(says(report.error().message, "pos_embed 1x18x32, needs 1x17x32"));
 }
