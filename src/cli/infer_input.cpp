@@ -147,7 +147,10 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
   std::vector<float> pixels;
   for (; at_ < std::ssize(paths_) && std::ssize(part.names) < most; ++at_) {
     const std::string& path = paths_[static_cast<std::size_t>(at_)];
-    const auto image = read_picture(path, DecodePolicy{});
+    const auto image =
+        read_picture(path, DecodePolicy{}, [&how](std::int64_t width, std::int64_t height) {
+          return evaluation_part(width, height, how);
+        });
     if (!image) {
       bad_.push_back(image.error().message);
       continue;

@@ -231,8 +231,9 @@ class ImageFolder final : public Source {
     return std::ranges::upper_bound(ends_, place) - ends_.begin();
   }
   std::string name(std::int64_t place) const override { return shown(path(place)); }
-  Result<Image> read(std::int64_t place) const override {
-    return read_picture(path(place), decode_);
+  Result<Image> read(std::int64_t place) const override { return read_part(place, {}); }
+  Result<Image> read_part(std::int64_t place, const PartOf& part) const override {
+    return read_picture(path(place), decode_, part);
   }
   std::vector<std::string> remarks() const override { return remarks_; }
 

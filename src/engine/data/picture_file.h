@@ -13,6 +13,8 @@ bool is_picture_name(std::string_view name);
 
 /// Reads and decodes a picture. Errors (bad_input): it cannot be read, it is larger than any
 /// picture (nothing is allocated then), or as decode_image().
-Result<Image> read_picture(const std::filesystem::path& path, const DecodePolicy& policy);
+Result<Image> read_picture(const std::filesystem::path& path,
+                           const DecodePolicy& policy,
+                           const PartOf& part = {});
 
 }  // namespace halfwatt
