@@ -155,6 +155,7 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
       bad_.push_back(image.error().message);
       continue;
     }
+    turned_ += image->turned ? 1 : 0;
     pixels.resize(pixels.size() + static_cast<std::size_t>(one));
     const std::span<float> own = std::span(pixels).last(static_cast<std::size_t>(one));
     to_tensor(evaluation_view(*image, how), how.normalisation, false,

@@ -73,7 +73,9 @@ Result<Image> decode_image(std::span<const std::byte> bytes,
       return stored.error();
     }
     if (policy.apply_orientation && stored->orientation.value_or(kUpright) != kUpright) {
-      return upright(std::move(stored->image), *stored->orientation);
+      Image image = upright(std::move(stored->image), *stored->orientation);
+      image.turned = true;
+      return image;
     }
     return std::move(stored->image);
   } catch (const std::bad_alloc&) {

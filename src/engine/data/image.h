@@ -10,6 +10,7 @@ struct Image {
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::vector<std::uint8_t> pixels;  ///< RGB, rows from the top: 3 * width * height of them
+  bool turned = false;               ///< from how it is stored, as its EXIF orientation says
 };
 
 /// A part of a picture, in whole pixels.

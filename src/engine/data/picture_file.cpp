@@ -44,4 +44,10 @@ Result<Image> read_picture(const std::filesystem::path& path,
   return decode_image(bytes, file->name(), policy, part);
 }
 
+std::string turned_remark(std::int64_t pictures) {
+  return pictures == 1
+             ? "1 picture was turned as its EXIF orientation says"
+             : fmt::format("{} pictures were turned as their EXIF orientation says", pictures);
+}
+
 }  // namespace halfwatt

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -16,5 +18,8 @@ bool is_picture_name(std::string_view name);
 Result<Image> read_picture(const std::filesystem::path& path,
                            const DecodePolicy& policy,
                            const PartOf& part = {});
+
+/// What is to be told of pictures that were turned; for one or more of them.
+std::string turned_remark(std::int64_t pictures);
 
 }  // namespace halfwatt

@@ -34,6 +34,9 @@ class Source {
   }
   /// What was left out or looked odd when it was opened, a line each.
   virtual std::vector<std::string> remarks() const { return {}; }
+  /// Images read so far, each counted once, that are stored otherwise than their EXIF
+  /// orientation shows them, and were turned.
+  virtual std::int64_t turned() const { return 0; }
 };
 
 /// How the folders of an image folder become labels.
