@@ -1,16 +1,20 @@
 // bench_data [TASK RESAMPLER]: pictures a second, on one thread, that become pixels and
 // tensors; of every task and resampler, or only the number of one. Pictures are 500x375, as
 // ImageNet's are on average, and decoded already.
+// bench_data photos JPEG... | PHOTO_TASK JPEG...: the same from the bytes of JPEGs, of every
+// such task beside libjpeg alone, in turns, or only the number of one.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/rng.h"
+#include "data/photo_tasks.h"
+#include "data/rate.h"
 #include "engine/data/augment.h"
 #include "engine/data/preprocess.h"
 
@@ -74,24 +78,6 @@ constexpr Task kTasks[] = {
     {"tensor", "224x224 to f32 alone", &Tasks::tensor},
 };
 
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double pictures_a_second(Tasks& tasks, const Task& task, const Resampler& with) {
-  const double begin = processor_seconds();
-  double took = 0;
-  int count = 0;
-  while (took < kSeconds) {
-    (tasks.*task.run)(with);
-    ++count;
-    took = processor_seconds() - begin;
-  }
-  return count / took;
-}
-
 int run(const std::vector<std::string_view>& wanted) {
   Tasks tasks;
   bool any = false;
@@ -99,9 +85,9 @@ int run(const std::vector<std::string_view>& wanted) {
     for (auto with = resamplers(); *with != nullptr; ++with) {
       if (wanted.empty()) {
         fmt::print("{:9} {:12} {:8.0f} pictures/s  {}\n", task.name, (*with)->name,
-                   pictures_a_second(tasks, task, **with), task.what);
+                   rate(kSeconds, 1, [&](int) { (tasks.*task.run)(**with); }), task.what);
       } else if (wanted[0] == task.name && wanted[1] == (*with)->name) {
-        fmt::print("{:.1f}\n", pictures_a_second(tasks, task, **with));
+        fmt::print("{:.1f}\n", rate(kSeconds, 1, [&](int) { (tasks.*task.run)(**with); }));
       } else {
         continue;
       }
@@ -116,9 +102,21 @@ int run(const std::vector<std::string_view>& wanted) {
 }  // namespace halfwatt
 
 int main(int count, char** words) {
+  const std::vector<std::string_view> wanted(words + 1, words + count);
+  if (count > 2) {
+    const auto paths = std::span(wanted).subspan(1);
+    if (wanted[0] == "photos") {
+      return halfwatt::compare_photos(paths);
+    }
+    if (const auto photos = halfwatt::photos_a_second(wanted[0], paths)) {
+      fmt::print("{:.1f}\n", *photos);
+      return 0;
+    }
+  }
   if (count != 1 && count != 3) {
-    fmt::print(stderr, "usage: bench_data [TASK RESAMPLER]\n");
+    fmt::print(stderr,
+               "usage: bench_data [TASK RESAMPLER | photos JPEG... | PHOTO_TASK JPEG...]\n");
     return 2;
   }
-  return halfwatt::run({words + 1, words + count});
+  return halfwatt::run(wanted);
 }

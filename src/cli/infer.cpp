@@ -15,6 +15,7 @@
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/data/picture_file.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
 #include "engine/infer/inference.h"
@@ -358,6 +359,9 @@ Result<void> answer_all(const Invocation& invocation,
   all.bad = input.bad();
   for (const std::string& line : all.bad) {
     remark("left out: " + line);
+  }
+  if (input.turned() > 0) {
+    remark(turned_remark(input.turned()));
   }
   if (logits.empty()) {
     return bad_input(fmt::format("none of {} pictures could be read", all.bad.size()));

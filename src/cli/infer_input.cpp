@@ -147,11 +147,15 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
   std::vector<float> pixels;
   for (; at_ < std::ssize(paths_) && std::ssize(part.names) < most; ++at_) {
     const std::string& path = paths_[static_cast<std::size_t>(at_)];
-    const auto image = read_picture(path, DecodePolicy{});
+    const auto image =
+        read_picture(path, DecodePolicy{}, [&how](std::int64_t width, std::int64_t height) {
+          return evaluation_part(width, height, how);
+        });
     if (!image) {
       bad_.push_back(image.error().message);
       continue;
     }
+    turned_ += image->turned ? 1 : 0;
     pixels.resize(pixels.size() + static_cast<std::size_t>(one));
     const std::span<float> own = std::span(pixels).last(static_cast<std::size_t>(one));
     to_tensor(evaluation_view(*image, how), how.normalisation, false,

@@ -37,6 +37,8 @@ class InferInput {
   std::optional<Part> next(std::int64_t most);
   /// A line for each picture that was left out so far.
   const std::vector<std::string>& bad() const { return bad_; }
+  /// Pictures so far that were turned as their EXIF orientation says.
+  std::int64_t turned() const { return turned_; }
 
  private:
   explicit InferInput(const VitConfig& model) : model_(model) {}
@@ -46,6 +48,7 @@ class InferInput {
   std::vector<std::string> paths_;
   std::int64_t at_ = 0;
   std::vector<std::string> bad_;
+  std::int64_t turned_ = 0;
 };
 
 }  // namespace halfwatt

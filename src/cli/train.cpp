@@ -15,6 +15,7 @@
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/kernels/available_threads.h"
 #include "engine/data/available_memory.h"
+#include "engine/data/picture_file.h"
 #include "engine/data/ram_cache.h"
 #include "engine/passes/preflight.h"
 #include "workloads/training_log.h"
@@ -293,6 +294,14 @@ Result<void> run_to_its_end(const TrainRequest& request,
                       request.recipe.class_names);
 }
 
+void tell_turned(const FitData& data) {
+  const bool apart = data.held_out != nullptr && data.held_out != data.train;
+  const std::int64_t turned = data.train->turned() + (apart ? data.held_out->turned() : 0);
+  if (turned > 0) {
+    remark(turned_remark(turned));
+  }
+}
+
 Result<void> train(TrainRequest request) {
   auto pictures = open_pictures(request);
   if (!pictures) {
@@ -315,7 +324,9 @@ Result<void> train(TrainRequest request) {
   if (!trainer) {
     return trainer.error();
   }
-  return run_to_its_end(request, pictures->data, **trainer);
+  const auto done = run_to_its_end(request, pictures->data, **trainer);
+  tell_turned(pictures->data);
+  return done;
 }
 
 int run(const Invocation& invocation) {

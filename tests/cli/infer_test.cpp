@@ -258,6 +258,22 @@ TEST(Infer, sees_a_picture_as_the_tensor_of_its_pixels) {
   EXPECT_EQ(seen["images"][1]["top"], wanted["images"][0]["top"]);
 }
 
+TEST(Infer, tells_how_many_pictures_were_turned) {
+  const Folder folder;
+  const std::string jpeg = jpeg_of(drawn_image(20, 10));
+  folder.write("one.jpg", with_segment(jpeg, exif_segment(6)));
+  folder.write("two.jpg", with_segment(jpeg, exif_segment(3)));
+  folder.write("upright.jpg", jpeg);
+  const Outcome turned = run_program(kMicro + folder.path(""));
+  EXPECT_EQ(turned.status, 0) << turned.err;
+  EXPECT_NE(
+      turned.err.find("halfwatt: 2 pictures were turned as their EXIF orientation says\n"),
+      std::string::npos)
+      << turned.err;
+  EXPECT_EQ(run_program(kMicro + folder.path("upright.jpg")).err.find("turned"),
+            std::string::npos);
+}
+
 TEST(Infer, refuses_paths_that_lead_to_no_picture_in_one_line) {
   const Folder folder;
   EXPECT_NE(run_program(kMicro + folder.path("none.jpg")).err.find("not there"),

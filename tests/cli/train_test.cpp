@@ -107,7 +107,8 @@ TEST(TrainCommand, saves_on_an_interruption_and_goes_on_to_the_same_bytes) {
   EXPECT_TRUE(Trained(folder.path("out")) == wanted);
 }
 
-TEST(TrainCommand, learns_from_a_folder_of_pictures_and_names_the_bad_one) {
+TEST(TrainCommand,
+     learns_from_a_folder_of_pictures_and_names_the_bad_one_and_counts_the_turned) {
   const Folder folder;
   for (const int label : {0, 1}) {
     const std::string name = label == 0 ? "dark" : "light";
@@ -123,6 +124,8 @@ TEST(TrainCommand, learns_from_a_folder_of_pictures_and_names_the_bad_one) {
     }
   }
   folder.write("dark/bad.png", "no picture");
+  folder.write("dark/0.jpg",
+               with_segment(read_file(folder.path("dark/0.jpg")), exif_segment(6)));
   const std::string words = "train --data " + folder.path("") +
                             " --model vit_micro_patch8_16 --batch 8 --epochs 6 --lr 0.003 "
                             "--hold-out 0.25 --out ";
@@ -148,6 +151,9 @@ TEST(TrainCommand, learns_from_a_folder_of_pictures_and_names_the_bad_one) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_NE(refused.err.find("its head has 2 classes: --reset-head"), std::string::npos)
       << refused.err;
+  const std::string turned = "halfwatt: 1 picture was turned as its EXIF orientation says\n";
+  EXPECT_NE(skipped.err.find(turned), std::string::npos) << skipped.err;
+  EXPECT_EQ(skipped.err.find(turned), skipped.err.rfind(turned)) << "once, not every epoch";
 }
 
 TEST(TrainCommand, says_what_it_would_do_and_does_nothing) {

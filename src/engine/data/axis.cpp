@@ -30,18 +30,34 @@ double weight(Filter filter, double x) {
     return x < 1.0 ? 1.0 - x : 0.0;
   }
   constexpr double kA = -0.5;
-  if (x < 1.0) {
-    return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1;
-  }
-  return x < 2.0 ? (((x - 5) * x + 8) * x - 4) * kA : 0.0;
+  const double near = ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1;
+  const double far = (((x - 5) * x + 8) * x - 4) * kA;
+  return x < 1.0 ? near : x < 2.0 ? far : 0.0;
 }
 
 std::int32_t fixed(double weight) {
   const double scaled = weight * (1 << kWeightBits);
-  return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+  return static_cast<std::int32_t>(scaled + std::copysign(0.5, scaled));
 }
 
 }  // namespace
+
+Window inputs_of(const Side& side, Filter filter, std::int64_t output) {
+  const double scale = static_cast<double>(side.from) / static_cast<double>(side.to);
+  const double reach = support(filter) * std::max(scale, 1.0);
+  const double center = (static_cast<double>(output) + 0.5) * scale;
+  const auto first =
+      std::max(static_cast<std::int64_t>(std::floor(center - reach + 0.5)), std::int64_t{0});
+  const auto end =
+      std::min(static_cast<std::int64_t>(std::floor(center + reach + 0.5)), side.from);
+  return {first, end - first};
+}
+
+Window inputs_of(const Side& side, Filter filter) {
+  const Window front = inputs_of(side, filter, side.begin);
+  const Window back = inputs_of(side, filter, side.end - 1);
+  return {front.first, back.first + back.count - front.first};
+}
 
 PixelAxis::PixelAxis(const Side& side, Filter filter) {
   HALFWATT_CHECK(
@@ -54,31 +70,28 @@ PixelAxis::PixelAxis(const Side& side, Filter filter) {
   windows_.resize(static_cast<std::size_t>(side.end - side.begin));
   stride_ = (2 * static_cast<std::int64_t>(std::ceil(reach)) + 1 + kTapsAtOnce - 1) /
             kTapsAtOnce * kTapsAtOnce;
-  const std::size_t count = windows_.size() * static_cast<std::size_t>(stride_);
-  whole_.resize(count);
-  low_.resize(count);
-  high_.resize(count);
+  const std::size_t weights = windows_.size() * static_cast<std::size_t>(stride_);
+  whole_.resize(weights);
+  low_.resize(weights);
+  high_.resize(weights);
 
-  std::vector<double> raw;
-  std::vector<std::int32_t> weights;
+  std::vector<double> raw(static_cast<std::size_t>(stride_));
   for (std::int64_t place = 0; place < places(); ++place) {
     const double center = (static_cast<double>(side.begin + place) + 0.5) * scale;
-    const auto first =
-        std::max(static_cast<std::int64_t>(std::floor(center - reach + 0.5)), std::int64_t{0});
-    const auto end =
-        std::min(static_cast<std::int64_t>(std::floor(center + reach + 0.5)), side.from);
-    raw.clear();
+    const Window inputs = inputs_of(side, filter, side.begin + place);
+    const auto count = static_cast<std::size_t>(inputs.count);
     double sum = 0;
-    for (std::int64_t at = first; at < end; ++at) {
-      raw.push_back(weight(filter, (static_cast<double>(at) - center + 0.5) * shrink));
-      sum += raw.back();
+    for (std::size_t tap = 0; tap < count; ++tap) {
+      const auto at = static_cast<double>(inputs.first + static_cast<std::int64_t>(tap));
+      raw[tap] = weight(filter, (at - center + 0.5) * shrink);
+      sum += raw[tap];
     }
-    weights.clear();
-    for (const double one : raw) {
-      weights.push_back(fixed(sum != 0.0 ? one / sum : one));
+    std::int32_t* const whole = whole_.data() + place * stride_;
+    for (std::size_t tap = 0; tap < count; ++tap) {
+      whole[tap] = fixed(sum != 0.0 ? raw[tap] / sum : raw[tap]);
     }
-    windows_[static_cast<std::size_t>(place)].first = first;
-    keep(place, weights);
+    windows_[static_cast<std::size_t>(place)] = inputs;
+    keep(place);
   }
   begin_ = windows_.front().first;
   for (Window& window : windows_) {
@@ -89,19 +102,17 @@ PixelAxis::PixelAxis(const Side& side, Filter filter) {
 
 // Weights of 0 at the end are left out: a side that stays as it is costs little then. Those at
 // the beginning stay, so that no window begins before the one in front of it.
-void PixelAxis::keep(std::int64_t place, std::vector<std::int32_t>& weights) {
-  while (weights.size() > 1 && weights.back() == 0) {
-    weights.pop_back();
+void PixelAxis::keep(std::int64_t place) {
+  const std::int32_t* const whole = whole_.data() + place * stride_;
+  std::int64_t& count = windows_[static_cast<std::size_t>(place)].count;
+  while (count > 1 && whole[count - 1] == 0) {
+    --count;
   }
-  const auto count = static_cast<std::int64_t>(weights.size());
-  windows_[static_cast<std::size_t>(place)].count = count;
   widest_ = std::max(widest_, count);
-  auto to = static_cast<std::size_t>(place * stride_);
-  for (const std::int32_t whole : weights) {
-    whole_[to] = whole;
-    low_[to] = static_cast<std::int16_t>(whole & ((1 << kLowBits) - 1));
-    high_[to] = static_cast<std::int16_t>(whole >> kLowBits);
-    ++to;
+  for (std::int64_t tap = 0; tap < count; ++tap) {
+    const auto at = static_cast<std::size_t>(place * stride_ + tap);
+    low_[at] = static_cast<std::int16_t>(whole[tap] & ((1 << kLowBits) - 1));
+    high_[at] = static_cast<std::int16_t>(whole[tap] >> kLowBits);
   }
 }
 

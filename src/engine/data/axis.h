@@ -20,6 +20,11 @@ struct Side {
   std::int64_t begin, end;  ///< of [0, to): the wanted ones
 };
 
+/// The inputs that an output may be made of. None begins before those of the output in front.
+Window inputs_of(const Side& side, Filter filter, std::int64_t output);
+/// Those that the wanted ones may be made of.
+Window inputs_of(const Side& side, Filter filter);
+
 /// The weights that one side is resized with. They are Pillow's: a window that widens with the
 /// step between outputs, so that shrinking does not alias, its weights computed in double,
 /// divided by their sum, and rounded to 22 bits behind the point, halves away from zero.
@@ -43,7 +48,7 @@ class PixelAxis {
   Weights weights(std::int64_t first = 0) const;
 
  private:
-  void keep(std::int64_t place, std::vector<std::int32_t>& weights);
+  void keep(std::int64_t place);
 
   std::int64_t begin_ = 0, end_ = 0, widest_ = 0, stride_ = 0;
   std::vector<Window> windows_;

@@ -17,10 +17,12 @@ struct StoredImage {
   std::optional<int> orientation;  ///< 1 to 8, as EXIF counts them
 };
 
-/// Decodes what begins as a JPEG does. Errors: as decode_image().
+/// Decodes what begins as a JPEG does; all of it where it is progressive or not stored upright.
+/// Errors: as decode_image().
 Result<StoredImage> decode_jpeg(std::span<const std::byte> bytes,
                                 const std::string& name,
-                                const DecodePolicy& policy);
+                                const DecodePolicy& policy,
+                                const PartOf& part = {});
 
 /// Decodes what begins as a PNG does. Errors: as decode_image().
 Result<StoredImage> decode_png(std::span<const std::byte> bytes,

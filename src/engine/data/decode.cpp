@@ -32,9 +32,10 @@ std::string first_bytes(std::span<const std::byte> bytes) {
 
 Result<StoredImage> decode_stored(std::span<const std::byte> bytes,
                                   const std::string& name,
-                                  const DecodePolicy& policy) {
+                                  const DecodePolicy& policy,
+                                  const PartOf& part) {
   if (starts_with(bytes, kJpegStart)) {
-    return decode_jpeg(bytes, name, policy);
+    return decode_jpeg(bytes, name, policy, part);
   }
   if (starts_with(bytes, kPngStart)) {
     return decode_png(bytes, name, policy);
@@ -64,14 +65,17 @@ Result<void> check_size(const Image& image,
 
 Result<Image> decode_image(std::span<const std::byte> bytes,
                            const std::string& name,
-                           const DecodePolicy& policy) {
+                           const DecodePolicy& policy,
+                           const PartOf& part) {
   try {
-    Result<StoredImage> stored = decode_stored(bytes, name, policy);
+    Result<StoredImage> stored = decode_stored(bytes, name, policy, part);
     if (!stored) {
       return stored.error();
     }
-    if (policy.apply_orientation && stored->orientation) {
-      return upright(std::move(stored->image), *stored->orientation);
+    if (policy.apply_orientation && stored->orientation.value_or(kUpright) != kUpright) {
+      Image image = upright(std::move(stored->image), *stored->orientation);
+      image.turned = true;
+      return image;
     }
     return std::move(stored->image);
   } catch (const std::bad_alloc&) {

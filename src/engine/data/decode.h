@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -22,12 +23,17 @@ struct DecodePolicy {
   bool apply_orientation = true;
 };
 
-/// Decodes a JPEG or a PNG, told apart by their first bytes and not by `name`, to RGB.
+/// The part that will be looked at of a picture of this size: within it, and not empty.
+using PartOf = std::function<Box(std::int64_t width, std::int64_t height)>;
+
+/// Decodes a JPEG or a PNG, told apart by their first bytes and not by `name`, to RGB. Where a
+/// `part` is given, pixels outside it may be any; those within it are the same.
 /// Errors, in one line that begins with `name`: what was found and what was needed. A picture
 /// of which any pixel is missing or had to be guessed is an error. Safe to call from any
 /// number of threads.
 Result<Image> decode_image(std::span<const std::byte> bytes,
                            const std::string& name,
-                           const DecodePolicy& policy);
+                           const DecodePolicy& policy,
+                           const PartOf& part = {});
 
 }  // namespace halfwatt

@@ -85,7 +85,7 @@ std::optional<int> exif_orientation(std::span<const std::byte> block) {
 
 Image upright(Image image, int orientation) {
   HALFWATT_CHECK(orientation >= 1 && orientation <= 8, "an orientation is 1 to 8");
-  if (orientation == 1) {
+  if (orientation == kUpright) {
     return image;
   }
   const bool turned = orientation >= 5;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -231,10 +233,20 @@ class ImageFolder final : public Source {
     return std::ranges::upper_bound(ends_, place) - ends_.begin();
   }
   std::string name(std::int64_t place) const override { return shown(path(place)); }
-  Result<Image> read(std::int64_t place) const override {
-    return read_picture(path(place), decode_);
+  Result<Image> read(std::int64_t place) const override { return read_part(place, {}); }
+  Result<Image> read_part(std::int64_t place, const PartOf& part) const override {
+    auto image = read_picture(path(place), decode_, part);
+    if (image && image->turned) {
+      const std::lock_guard lock(mutex_);
+      turned_.insert(place);
+    }
+    return image;
   }
   std::vector<std::string> remarks() const override { return remarks_; }
+  std::int64_t turned() const override {
+    const std::lock_guard lock(mutex_);
+    return std::ssize(turned_);
+  }
 
  private:
   ImageFolder(fs::path root, const DecodePolicy& decode)
@@ -251,6 +263,8 @@ class ImageFolder final : public Source {
   std::vector<std::string> files_;  ///< relative to the root, class after class
   std::vector<std::int64_t> ends_;  ///< of each class, the place behind its last image
   std::vector<std::string> remarks_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_set<std::int64_t> turned_;  ///< their places
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <jerror.h>
 // clang-format on
 
+#include "base/check.h"
 #include "engine/data/codecs.h"
 #include "engine/data/escape.h"
 #include "engine/data/exif.h"
@@ -24,6 +25,10 @@ namespace {
 
 constexpr int kExifMarker = JPEG_APP0 + 1;
 constexpr unsigned kLongestMarker = 0xffff;
+constexpr JDIMENSION kRowsAtATime = 8;
+// Colours are smoothed over what lies beside them, and a box's edge counts as the picture's: a
+// box is read with so many pixels around it. A sample of colour is four pixels wide at most.
+constexpr std::int64_t kSmoothed = 8;
 
 /// a * b / 255, rounded; Pillow's MULDIV255.
 unsigned part_of(unsigned a, unsigned b) {
@@ -45,8 +50,9 @@ class JpegReader {
  public:
   JpegReader(std::span<const std::byte> bytes,
              const std::string& name,
-             const DecodePolicy& policy)
-      : bytes_(bytes), name_(name), policy_(policy) {
+             const DecodePolicy& policy,
+             const PartOf& part)
+      : bytes_(bytes), name_(name), policy_(policy), part_(part) {
     info_.err = jpeg_std_error(&errors_);
     info_.client_data = this;
     errors_.error_exit = on_error;
@@ -84,6 +90,7 @@ class JpegReader {
     image_.pixels.resize(static_cast<std::size_t>(3 * image_.width * image_.height));
     inks_.resize(static_cast<std::size_t>(inked_ ? 4 * image_.width : 0));
     const std::optional<int> named = orientation();  // libjpeg forgets it with the last row
+    needed_ = may_be_a_part(named) ? around(part_(image_.width, image_.height)) : whole(image_);
     if (!escape_.run([this] { read_rows(); })) {
       return refused(problem_);
     }
@@ -183,15 +190,63 @@ class JpegReader {
     info_.out_color_space = inked_ ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&info_);
     check_components();
-    while (info_.output_scanline < info_.output_height) {
-      std::uint8_t* to = image_.pixels.data() + 3 * image_.width * info_.output_scanline;
-      JSAMPROW row = inked_ ? inks_.data() : to;
-      jpeg_read_scanlines(&info_, &row, 1);
-      if (inked_) {
-        put_inks(inks_.data(), image_.width, to);
-      }
+    auto left = static_cast<JDIMENSION>(needed_.left);
+    auto width = static_cast<JDIMENSION>(needed_.width);
+    if (width < info_.output_width) {
+      jpeg_crop_scanline(&info_, &left, &width);  // to what lies around them in whole blocks
+    }
+    skip_to(needed_.top);
+    read_to(needed_.top + needed_.height, left);
+    // The last row is always read: libjpeg takes no look at the data of what is skipped to the
+    // end, and a picture is whole or refused.
+    if (info_.output_scanline < info_.output_height) {
+      skip_to(image_.height - 1);
+      read_to(image_.height, left);
     }
     jpeg_finish_decompress(&info_);
+  }
+
+  void skip_to(std::int64_t row) {
+    const std::int64_t count = row - info_.output_scanline;
+    if (count > 0) {
+      jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(count));
+    }
+  }
+
+  /// Rows up to `end`, from column `left` on.
+  void read_to(std::int64_t end, JDIMENSION left) {
+    while (info_.output_scanline < end) {
+      std::uint8_t* to =
+          image_.pixels.data() + 3 * (image_.width * info_.output_scanline + left);
+      if (inked_) {
+        JSAMPROW row = inks_.data();
+        jpeg_read_scanlines(&info_, &row, 1);
+        put_inks(row, info_.output_width, to);
+        continue;
+      }
+      std::array<JSAMPROW, kRowsAtATime> rows;
+      JDIMENSION count = 0;
+      for (; count < kRowsAtATime && info_.output_scanline + count < end; ++count) {
+        rows[count] = to + 3 * image_.width * count;
+      }
+      jpeg_read_scanlines(&info_, rows.data(), count);
+    }
+  }
+
+  // What is turned has its part elsewhere. Of a progressive JPEG that lacks its last scans
+  // libjpeg smooths whole blocks over their neighbours, and at a box's edge has others.
+  bool may_be_a_part(std::optional<int> orientation) const {
+    const bool turns = policy_.apply_orientation && orientation.value_or(kUpright) != kUpright;
+    return part_ && !turns && info_.progressive_mode == 0;
+  }
+
+  /// `part` and the pixels around it that count for it.
+  Box around(const Box& part) const {
+    HALFWATT_CHECK(within(part, image_.width, image_.height), "a part lies within its picture");
+    const std::int64_t left = std::max<std::int64_t>(part.left - kSmoothed, 0);
+    const std::int64_t top = std::max<std::int64_t>(part.top - kSmoothed, 0);
+    return {left, top, std::min(part.left + part.width + kSmoothed, image_.width) - left,
+            std::min(part.top + part.height + kSmoothed, image_.height) - top};
   }
 
   /// Huffman codes take a bit at least, and every block has one. (An arithmetic coder may
@@ -238,6 +293,7 @@ class JpegReader {
   std::span<const std::byte> bytes_;
   const std::string& name_;
   const DecodePolicy& policy_;
+  const PartOf& part_;
   Escape escape_;
   std::string problem_;
   jpeg_decompress_struct info_{};
@@ -246,6 +302,7 @@ class JpegReader {
   jpeg_progress_mgr progress_{};
   std::array<bool, MAX_COMPONENTS> has_component_{};
   Image image_;
+  Box needed_;
   bool inked_ = false;
   std::vector<std::uint8_t> inks_;  // of one row
 };
@@ -254,8 +311,9 @@ class JpegReader {
 
 Result<StoredImage> decode_jpeg(std::span<const std::byte> bytes,
                                 const std::string& name,
-                                const DecodePolicy& policy) {
-  return JpegReader(bytes, name, policy).read();
+                                const DecodePolicy& policy,
+                                const PartOf& part) {
+  return JpegReader(bytes, name, policy, part).read();
 }
 
 }  // namespace halfwatt

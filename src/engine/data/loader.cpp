@@ -223,7 +223,7 @@ void Loader::fill(Filling& filling, std::size_t at) {
   const bool stand_in = options_.training && options_.bad == BadImages::skip;
   for (std::size_t tries = 0; tries < (stand_in ? order.size() : 1); ++tries) {
     const std::int64_t place = order[(first + tries) % order.size()];
-    const auto image = read_known(place);
+    const auto image = read_known(place, filling.batch.at.epoch);
     if (image) {
       row.place = place;
       row.valid = true;
@@ -236,14 +236,20 @@ void Loader::fill(Filling& filling, std::size_t at) {
 }
 
 // Reads an image, unless it is known to be bad.
-Result<Image> Loader::read_known(std::int64_t place) {
+Result<Image> Loader::read_known(std::int64_t place, std::int64_t epoch) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = bad_.find(place); known != bad_.end()) {
       return bad_input(known->second);
     }
   }
-  auto image = source_->read(place);
+  PartOf part;
+  if (options_.part) {
+    part = [&](std::int64_t width, std::int64_t height) {
+      return options_.part(width, height, place, epoch);
+    };
+  }
+  auto image = source_->read_part(place, part);
   if (!image) {
     const std::lock_guard lock(mutex_);
     bad_.emplace(place, image.error().message);

@@ -40,6 +40,11 @@ enum class BadImages {
   skip,
 };
 
+/// What of a picture of this size its view looks at, which may differ between places and
+/// epochs. Called by all threads at once.
+using ViewPart = std::function<Box(
+    std::int64_t width, std::int64_t height, std::int64_t place, std::int64_t epoch)>;
+
 struct LoaderOptions {
   std::int64_t batch = 1;
   TensorType image;  ///< what the view writes for each of them: dtype and [C, H, W]
@@ -54,6 +59,7 @@ struct LoaderOptions {
   int threads = 1;          ///< that decode
   std::int64_t ahead = 3;   ///< most batches that are ready or in the making
   BadImages bad = BadImages::stop;
+  ViewPart part;  ///< no more need be decoded; none: the view looks at all of it
 };
 
 /// An image that cannot be read, and why.
@@ -118,7 +124,7 @@ class Loader {
   void begin_filling();
   void provide_memory();
   void fill(Filling& filling, std::size_t at);
-  Result<Image> read_known(std::int64_t place);
+  Result<Image> read_known(std::int64_t place, std::int64_t epoch);
   Result<Batch> finish(Filling& filling);
   std::span<std::byte> row_of(const Tensor& images, std::int64_t at) const;
   std::int64_t images() const;

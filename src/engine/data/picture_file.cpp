@@ -26,7 +26,9 @@ bool is_picture_name(std::string_view name) {
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
 
-Result<Image> read_picture(const std::filesystem::path& path, const DecodePolicy& policy) {
+Result<Image> read_picture(const std::filesystem::path& path,
+                           const DecodePolicy& policy,
+                           const PartOf& part) {
   const auto file = InputFile::open(path);
   if (!file) {
     return file.error();
@@ -39,7 +41,13 @@ Result<Image> read_picture(const std::filesystem::path& path, const DecodePolicy
   if (auto filled = file->read(0, bytes); !filled) {
     return filled.error();
   }
-  return decode_image(bytes, file->name(), policy);
+  return decode_image(bytes, file->name(), policy, part);
+}
+
+std::string turned_remark(std::int64_t pictures) {
+  return pictures == 1
+             ? "1 picture was turned as its EXIF orientation says"
+             : fmt::format("{} pictures were turned as their EXIF orientation says", pictures);
 }
 
 }  // namespace halfwatt

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -13,6 +15,11 @@ bool is_picture_name(std::string_view name);
 
 /// Reads and decodes a picture. Errors (bad_input): it cannot be read, it is larger than any
 /// picture (nothing is allocated then), or as decode_image().
-Result<Image> read_picture(const std::filesystem::path& path, const DecodePolicy& policy);
+Result<Image> read_picture(const std::filesystem::path& path,
+                           const DecodePolicy& policy,
+                           const PartOf& part = {});
+
+/// What is to be told of pictures that were turned; for one or more of them.
+std::string turned_remark(std::int64_t pictures);
 
 }  // namespace halfwatt

@@ -46,6 +46,27 @@ Seen seen_of(std::int64_t resized, std::int64_t size) {
   return {middle(resized - size), size, 0};
 }
 
+/// How a picture of some size becomes its evaluation view.
+struct Evaluation {
+  Resizing resizing;
+  Seen across, down;
+};
+Evaluation evaluation_of(std::int64_t width, std::int64_t height, const Preprocessing& how) {
+  const auto shorter =
+      static_cast<std::int64_t>(std::floor(static_cast<double>(how.size) / how.crop));
+  const auto resized = [&](std::int64_t side, std::int64_t other) {
+    return side <= other ? shorter
+                         : static_cast<std::int64_t>(static_cast<double>(shorter * side) /
+                                                     static_cast<double>(other));
+  };
+  const Resizing resizing = {{0, 0, width, height},
+                             resized(width, height),
+                             resized(height, width),
+                             how.filter,
+                             how.order};
+  return {resizing, seen_of(resizing.width, how.size), seen_of(resizing.height, how.size)};
+}
+
 /// `image` in a black one.
 Image framed(const Image& image, const Box& where, std::int64_t size) {
   Image result{size, size, {}};
@@ -102,23 +123,22 @@ Preprocessing preprocessing_of(std::string_view model, std::int64_t size) {
 
 Image evaluation_view(const Image& image, const Preprocessing& how) {
   HALFWATT_CHECK(image.width > 0 && image.height > 0, "an image has pixels");
-  const auto shorter =
-      static_cast<std::int64_t>(std::floor(static_cast<double>(how.size) / how.crop));
-  const auto resized = [&](std::int64_t side, std::int64_t other) {
-    return side <= other ? shorter
-                         : static_cast<std::int64_t>(static_cast<double>(shorter * side) /
-                                                     static_cast<double>(other));
-  };
-  const Resizing resizing = {whole(image), resized(image.width, image.height),
-                             resized(image.height, image.width), how.filter, how.order};
-  const Seen across = seen_of(resizing.width, how.size);
-  const Seen down = seen_of(resizing.height, how.size);
+  const auto [resizing, across, down] = evaluation_of(image.width, image.height, how);
   Image view =
       resize_part(image, resizing, {across.first, down.first, across.count, down.count});
   if (across.count == how.size && down.count == how.size) {
     return view;
   }
   return framed(view, {across.black, down.black, across.count, down.count}, how.size);
+}
+
+Box evaluation_part(std::int64_t width, std::int64_t height, const Preprocessing& how) {
+  const auto [resizing, across, down] = evaluation_of(width, height, how);
+  const Window columns =
+      inputs_of({width, resizing.width, across.first, across.first + across.count}, how.filter);
+  const Window rows =
+      inputs_of({height, resizing.height, down.first, down.first + down.count}, how.filter);
+  return {columns.first, rows.first, columns.count, rows.count};
 }
 
 void to_tensor(const Image& image,

@@ -30,6 +30,7 @@ class RamCache final : public Source {
   std::int64_t label(std::int64_t place) const override { return source_->label(place); }
   std::string name(std::int64_t place) const override { return source_->name(place); }
   std::vector<std::string> remarks() const override { return source_->remarks(); }
+  std::int64_t turned() const override { return source_->turned(); }
 
   Result<Image> read(std::int64_t place) const override {
     HALFWATT_CHECK(place >= 0 && place < size(), "a place of this source");

@@ -24,7 +24,10 @@ class RowsAcross {
     std::int64_t first, count;
   };
 
-  RowsAcross(const From& from, const PixelAxis& across, std::int64_t tallest, const Resampler& with)
+  RowsAcross(const From& from,
+             const PixelAxis& across,
+             std::int64_t tallest,
+             const Resampler& with)
       : from_(from),
         across_(across),
         with_(with),
@@ -32,7 +35,6 @@ class RowsAcross {
         kept_(rounded_up(tallest + kRowsAtOnce - 1, kRowsAtOnce)),
         stride_(rounded_up(across.places() * 3 + 1, kRowUnit)),
         wide_((across.end() - across.begin()) * 3),
-        wide_rows_(static_cast<std::size_t>(kRowsAtOnce * (wide_ + kReadBehind))),
         rows_(static_cast<std::size_t>(kept_ * stride_)) {}
 
   std::int64_t stride() const { return stride_; }
@@ -51,20 +53,30 @@ class RowsAcross {
   }
 
  private:
-  // Copies the next rows first: nothing may be read behind the picture.
   void make() {
-    const std::int64_t wide_stride = wide_ + kReadBehind;
-    const std::int64_t count = std::min(kRowsAtOnce, from_.count - made_);
-    for (std::int64_t row = 0; row < count; ++row) {
-      const std::int64_t top = from_.box.top + from_.first + made_ + row;
-      const std::int64_t left = from_.box.left + across_.begin();
-      std::memcpy(wide_rows_.data() + row * wide_stride,
-                  from_.image.pixels.data() + (top * from_.image.width + left) * 3,
-                  static_cast<std::size_t>(wide_));
-    }
-    with_.across(across_.weights(), {wide_rows_.data(), wide_stride},
+    with_.across(across_.weights(), next_rows(),
                  {rows_.data() + made_ % kept_ * stride_, stride_});
     made_ += kRowsAtOnce;
+  }
+
+  // Where they lie; at the picture's end a copy, as nothing may be read behind it.
+  Rows<const std::uint8_t> next_rows() {
+    const std::int64_t picture_stride = from_.image.width * 3;
+    const std::int64_t begin = (from_.box.top + from_.first + made_) * picture_stride +
+                               (from_.box.left + across_.begin()) * 3;
+    const std::uint8_t* next = from_.image.pixels.data() + begin;
+    const std::int64_t end = begin + (kRowsAtOnce - 1) * picture_stride + wide_ + kReadBehind;
+    if (end <= std::ssize(from_.image.pixels)) {
+      return {next, picture_stride};
+    }
+    const std::int64_t wide_stride = wide_ + kReadBehind;
+    wide_rows_.resize(static_cast<std::size_t>(kRowsAtOnce * wide_stride));
+    const std::int64_t count = std::min(kRowsAtOnce, from_.count - made_);
+    for (std::int64_t row = 0; row < count; ++row) {
+      std::memcpy(wide_rows_.data() + row * wide_stride, next + row * picture_stride,
+                  static_cast<std::size_t>(wide_));
+    }
+    return {wide_rows_.data(), wide_stride};
   }
 
   From from_;
@@ -76,11 +88,6 @@ class RowsAcross {
   std::vector<std::uint8_t> wide_rows_, rows_;
   std::vector<const std::uint8_t*> pointers_;
 };
-
-bool within(const Box& box, std::int64_t width, std::int64_t height) {
-  return box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 &&
-         box.left <= width - box.width && box.top <= height - box.height;
-}
 
 /// python-pillow/Pillow#9549.
 bool columns_first(const Resizing& how) {
@@ -123,8 +130,10 @@ Image resize_part(const Image& image,
   if (columns_first(how)) {
     return resize_columns_first(image, how, part, with);
   }
-  const PixelAxis across({how.from.width, how.width, part.left, part.left + part.width}, how.filter);
-  const PixelAxis down({how.from.height, how.height, part.top, part.top + part.height}, how.filter);
+  const PixelAxis across({how.from.width, how.width, part.left, part.left + part.width},
+                         how.filter);
+  const PixelAxis down({how.from.height, how.height, part.top, part.top + part.height},
+                       how.filter);
   RowsAcross rows({image, how.from, down.begin(), down.end() - down.begin()}, across,
                   down.widest(), with);
 

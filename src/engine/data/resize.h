@@ -8,15 +8,6 @@
 
 namespace halfwatt {
 
-/// A part of a picture, in whole pixels.
-struct Box {
-  std::int64_t left = 0, top = 0, width = 0, height = 0;
-  bool operator==(const Box&) const = default;
-};
-
-/// All of `image`.
-inline Box whole(const Image& image) { return {0, 0, image.width, image.height}; }
-
 /// Which pass comes first. Between the passes there are 8 bits, so it shows: in a photo one
 /// byte of six differs, nearly always by one, and more where contrasts are hard.
 enum class PassOrder : std::uint8_t {

@@ -19,22 +19,37 @@ std::int64_t images_in(const Source& source, const std::vector<std::int64_t>& pl
   return places.empty() ? source.size() : static_cast<std::int64_t>(places.size());
 }
 
-Loader::View view_for_training(const FitData& data, std::uint64_t seed) {
-  return [&data, seed](const Image& image, std::int64_t place, std::int64_t epoch,
-                       std::span<std::byte> to) {
-    const ViewKey key{seed, static_cast<std::uint64_t>(epoch),
-                      static_cast<std::uint64_t>(place)};
-    const TrainingView view = training_view(data.augmentation, image.width, image.height, key);
-    to_tensor(pixels_of(image, view, data.preprocessing.size), data.preprocessing.normalisation,
-              view.flip, to, DType::f32);
+/// How a loader shows pictures, and what it need not decode of them.
+struct Shown {
+  Loader::View view;
+  ViewPart part;
+};
+
+Shown shown_for_training(const FitData& data, std::uint64_t seed) {
+  const auto view_of = [&data, seed](std::int64_t width, std::int64_t height,
+                                     std::int64_t place, std::int64_t epoch) {
+    return training_view(
+        data.augmentation, width, height,
+        {seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(place)});
   };
+  return {[&data, view_of](const Image& image, std::int64_t place, std::int64_t epoch,
+                           std::span<std::byte> to) {
+            const TrainingView view = view_of(image.width, image.height, place, epoch);
+            to_tensor(pixels_of(image, view, data.preprocessing.size),
+                      data.preprocessing.normalisation, view.flip, to, DType::f32);
+          },
+          [view_of](std::int64_t width, std::int64_t height, std::int64_t place,
+                    std::int64_t epoch) { return view_of(width, height, place, epoch).crop; }};
 }
 
-Loader::View view_for_evaluation(const FitData& data) {
-  return [&data](const Image& image, std::int64_t, std::int64_t, std::span<std::byte> to) {
-    to_tensor(evaluation_view(image, data.preprocessing), data.preprocessing.normalisation,
-              false, to, DType::f32);
-  };
+Shown shown_for_evaluation(const FitData& data) {
+  return {[&data](const Image& image, std::int64_t, std::int64_t, std::span<std::byte> to) {
+            to_tensor(evaluation_view(image, data.preprocessing),
+                      data.preprocessing.normalisation, false, to, DType::f32);
+          },
+          [&data](std::int64_t width, std::int64_t height, std::int64_t, std::int64_t) {
+            return evaluation_part(width, height, data.preprocessing);
+          }};
 }
 
 LoaderOptions loader_options(const FitData& data, std::int64_t batch, std::uint64_t seed) {
@@ -74,10 +89,10 @@ class Fit {
     options.places = data_->train_places;
     options.start = {from.epoch, from.image};
     options.epochs = epochs_;
-    const auto loader =
-        Loader::open(*data_->train, std::move(options),
-                     data_->augments ? view_for_training(*data_, trainer_->recipe().seed)
-                                     : view_for_evaluation(*data_));
+    Shown shown = data_->augments ? shown_for_training(*data_, trainer_->recipe().seed)
+                                  : shown_for_evaluation(*data_);
+    options.part = std::move(shown.part);
+    const auto loader = Loader::open(*data_->train, std::move(options), std::move(shown.view));
     if (!loader) {
       return loader.error();
     }
@@ -152,8 +167,10 @@ class Fit {
     LoaderOptions options = loader_options(*data_, trainer_->recipe().batch, 0);
     options.training = false;
     options.places = data_->held_out_places;
+    Shown shown = shown_for_evaluation(*data_);
+    options.part = std::move(shown.part);
     const auto loader =
-        Loader::open(*data_->held_out, std::move(options), view_for_evaluation(*data_));
+        Loader::open(*data_->held_out, std::move(options), std::move(shown.view));
     if (!loader) {
       return loader.error();
     }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "engine/data/ram_cache.h"
 #include "engine/data/source.h"
 #include "engine/formats/folder.h"
+#include "support/pictures.h"
 
 namespace halfwatt {
 namespace {
@@ -153,6 +155,33 @@ TEST_F(ImageFolderTest, decodes_an_image) {
   ASSERT_TRUE(image) << image.error().message;
   EXPECT_EQ(image->width, 1);
   EXPECT_EQ(image->pixels, (std::vector<std::uint8_t>{255, 255, 255}));
+}
+
+TEST_F(ImageFolderTest, counts_the_images_that_were_turned_each_once) {
+  const std::string jpeg = jpeg_of(drawn_image(9, 7));
+  put("a/a.jpg", with_segment(jpeg, exif_segment(6)));
+  put("a/b.jpg", with_segment(jpeg, exif_segment(1)));
+  put("a/c.jpg", jpeg);
+  put("a/d.jpg", with_segment(jpeg, exif_segment(2)));
+  const auto source = open();
+  EXPECT_EQ(source->turned(), 0) << "none was read yet";
+  const auto cached = cached_in_ram(*source, 1'000'000);
+  ASSERT_TRUE(cached);
+  for (const std::int64_t place : {0, 1, 2, 3, 0}) {
+    EXPECT_TRUE((*cached)->read(place));
+  }
+  EXPECT_EQ(source->turned(), 2);
+  EXPECT_EQ((*cached)->turned(), 2);
+}
+
+TEST_F(ImageFolderTest, does_not_turn_what_it_is_told_to_leave) {
+  put("a/a.jpg", with_segment(jpeg_of(drawn_image(9, 7)), exif_segment(6)));
+  ImageFolderOptions options;
+  options.decode.apply_orientation = false;
+  const auto source = open_image_folder(folder.path(), options);
+  ASSERT_TRUE(source);
+  EXPECT_EQ((*source)->read(0)->width, 9);
+  EXPECT_EQ((*source)->turned(), 0);
 }
 
 TEST_F(ImageFolderTest, names_an_image_that_cannot_be_read) {

@@ -40,6 +40,29 @@ TEST(Loader, gives_every_image_its_view_its_label_and_its_epoch) {
   }
 }
 
+TEST(Loader, asks_the_source_for_what_the_view_looks_at) {
+  const MadeImages images(12);
+  LoaderOptions options = small_batches();
+  options.epochs = 2;
+  options.threads = 3;
+  std::mutex mutex;
+  std::multiset<std::pair<std::int64_t, std::int64_t>> asked;
+  options.part = [&](std::int64_t width, std::int64_t height, std::int64_t place,
+                     std::int64_t epoch) {
+    const std::lock_guard lock(mutex);
+    asked.emplace(epoch, place);
+    return Box{0, 0, width, height};
+  };
+  std::multiset<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const Batch& batch : all_of(*opened(images, options))) {
+    for (const std::int64_t place : batch.places) {
+      seen.emplace(batch.at.epoch, place);
+    }
+  }
+  EXPECT_EQ(seen.size(), 24U);
+  EXPECT_EQ(asked, seen);
+}
+
 TEST(Loader, shuffles_every_epoch_by_the_seed_and_takes_each_image_once) {
   const MadeImages images(40);
   LoaderOptions options = small_batches();

@@ -38,6 +38,12 @@ class MadeImages final : public Source {
     const auto grey = static_cast<std::uint8_t>(place);
     return Image{1, 1, {grey, grey, grey}};
   }
+  Result<Image> read_part(std::int64_t place, const PartOf& part) const override {
+    if (part) {
+      EXPECT_EQ(part(1, 1), (Box{0, 0, 1, 1}));
+    }
+    return read(place);
+  }
 
   std::int64_t slow_every = 0;
   mutable std::atomic<int> reads{0};

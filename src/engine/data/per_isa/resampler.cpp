@@ -52,12 +52,19 @@ void across(const Weights& weights,
     const std::int16_t* high = weights.high + place * weights.stride;
     const std::uint8_t* in = from.first + window.first * 3;
     Sums sums[kRegisters];
-    for (std::int64_t tap = 0; tap < window.count; tap += kTapsAtOnce, in += 3 * kTapsAtOnce) {
+    std::int64_t tap = 0;
+    for (; tap + 2 < window.count; tap += kTapsAtOnce, in += 3 * kTapsAtOnce) {
       for (std::int64_t at = 0; at < kRegisters; ++at) {
         const Register pixels = load_rows(in + at * kLanes * from.stride, from.stride);
         sums[at].add_pairs(shuffle(pixels, first_two), pair_of(low + tap), pair_of(high + tap));
         sums[at].add_pairs(shuffle(pixels, last_two), pair_of(low + tap + 2),
                            pair_of(high + tap + 2));
+      }
+    }
+    if (tap < window.count) {  // half a step: of a photo's windows many have six inputs
+      for (std::int64_t at = 0; at < kRegisters; ++at) {
+        const Register pixels = load_rows(in + at * kLanes * from.stride, from.stride);
+        sums[at].add_pairs(shuffle(pixels, first_two), pair_of(low + tap), pair_of(high + tap));
       }
     }
     for (std::int64_t at = 0; at < kRegisters; ++at) {
