@@ -71,6 +71,7 @@ Result<void> read_model(const Invocation& invocation, PlanRequest& request) {
   }
   request.model = std::move(*model);
   request.mode = *mode == 0 ? ModelMode::train : ModelMode::infer;
+  request.compilation.weights_are_fixed = request.mode == ModelMode::infer;
   return {};
 }
 

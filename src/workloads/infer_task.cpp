@@ -54,6 +54,7 @@ class InferTask final : public EngineTask {
     }
     Compilation asked;
     asked.precision = *precision;
+    asked.weights_are_fixed = true;
     asked.targets = {device_.backend->target()};
     const auto compiled =
         compile(vit(choice_.model, batch_of(setting), ModelMode::infer), asked);

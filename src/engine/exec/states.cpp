@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "engine/tensor/convert.h"
+#include "engine/tensor/panels.h"
 
 namespace halfwatt {
 namespace {
@@ -100,6 +101,11 @@ Result<void> States::load(std::string_view name, const TensorView& from) {
 void States::put(Entry& entry, const TensorView& from) {
   Tensor converted(entry.spec.type);
   convert(from, converted.view());
+  if (const Panels& panels = entry.spec.panels; panels.columns > 0) {
+    Tensor laid_out(entry.spec.type);
+    to_panels(converted.view(), panels.columns, panels.steps, laid_out.view());
+    converted = std::move(laid_out);
+  }
   entry.backend->upload(entry.buffer.data(), converted.view().bytes());
 }
 
@@ -116,6 +122,11 @@ Tensor States::save(std::string_view name) const {
   const Entry& from = entry(name);
   Tensor tensor(from.spec.type);
   from.backend->download(tensor.view().bytes(), from.buffer.data());
+  if (const Panels& panels = from.spec.panels; panels.columns > 0) {
+    Tensor matrix(from.spec.type);
+    from_panels(tensor.view(), panels.columns, panels.steps, matrix.view());
+    return matrix;
+  }
   return tensor;
 }
 

@@ -49,6 +49,15 @@ enum class StateRole : std::uint8_t {
   average,  ///< EMA of a parameter
 };
 
+/// How the weights of a linear layer, [features, width], may lie in memory: for `columns`
+/// features at a time `steps` numbers of each, then the next ones, [features / columns, width /
+/// steps, columns, steps]; a product reads such panels in order. No columns: row by row.
+struct Panels {
+  std::int64_t columns = 0;
+  std::int64_t steps = 1;
+  bool operator==(const Panels&) const = default;
+};
+
 /// A named buffer that outlives a step, and belongs to no graph: any number of them bind it.
 struct StateSpec {
   std::string name;  ///< of a parameter timm's key: "blocks.0.attn.qkv.weight"
@@ -56,6 +65,7 @@ struct StateSpec {
   TensorType type;
   std::string of;  ///< of a copy, moment, accumulator, amax or average: its parameter's name
   double initial = 0;  ///< in every element of a new one, unless it is a parameter
+  Panels panels = {};  ///< of a copy that only a linear node reads
 };
 
 /// A result that the caller of a run wants to see.

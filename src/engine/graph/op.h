@@ -62,10 +62,11 @@ enum class Op : std::uint8_t {
   observe_amax,
   rescale,
 
-  // What fuse makes of others.
+  // What fuse and lay_out make of others.
   add_layer_norm,
+  linear,
 };
-inline constexpr int kOps = static_cast<int>(Op::add_layer_norm) + 1;
+inline constexpr int kOps = static_cast<int>(Op::linear) + 1;
 
 /// By this a precision decides the dtypes of an op.
 enum class NumericClass : std::uint8_t {

@@ -73,7 +73,10 @@ std::string_view text(StateRole role) {
 std::string text(const Graph& graph, std::string_view (*op_name)(Op)) {
   std::string all;
   for (const StateSpec& state : graph.states()) {
-    all += fmt::format("state {} : {} {}\n", state.name, text(state.role), text(state.type));
+    all += fmt::format("state {} : {} {}", state.name, text(state.role), text(state.type));
+    all += state.panels.columns == 0
+               ? "\n"
+               : fmt::format(" in panels of {}x{}\n", state.panels.columns, state.panels.steps);
   }
   Phase phase = Phase::forward;
   for (int id = 0; id < graph.size(); ++id) {

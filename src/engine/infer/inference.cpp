@@ -17,6 +17,7 @@ Result<Plan> plan_of(const InferRecipe& recipe, std::int64_t batch, const Target
   Compilation asked;
   asked.precision = recipe.precision;
   asked.overrides = recipe.overrides;
+  asked.weights_are_fixed = true;
   asked.targets = {target};
   const auto compiled = compile(vit(recipe.model, batch, ModelMode::infer), asked);
   return compiled ? lower(compiled->graph, asked.targets) : compiled.error();

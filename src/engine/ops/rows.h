@@ -18,6 +18,6 @@ extern const OpDef kReshape, kExpand, kSlice, kSliceGradient, kConcatenate, kTra
     kTransfer;
 extern const OpDef kCheckGradients, kGradientFactor, kLearningRate, kAdamw, kSgd, kEma;
 extern const OpDef kAdvance, kUpdateScale, kObserveAmax, kRescale;
-extern const OpDef kAddLayerNorm;
+extern const OpDef kAddLayerNorm, kLinear;
 
 }  // namespace halfwatt

@@ -52,6 +52,7 @@ constexpr std::array<const OpDef*, kOps> kTable = {
     &kObserveAmax,
     &kRescale,
     &kAddLayerNorm,
+    &kLinear,
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "engine/ops/verify.h"
 #include "engine/passes/autodiff.h"
 #include "engine/passes/fuse.h"
+#include "engine/passes/lay_out.h"
 #include "engine/passes/recompute.h"
 
 namespace halfwatt {
@@ -125,6 +126,13 @@ Result<void> fuse(Work& work) {
   return {};
 }
 
+Result<void> lay_out(Work& work) {
+  if (work.asked.weights_are_fixed) {
+    work.graph = with_panels(work.graph, work.asked.targets);
+  }
+  return {};
+}
+
 // From top to bottom.
 constexpr std::array kPasses = {
     GraphPass{"precision", precision},  //
@@ -132,7 +140,8 @@ constexpr std::array kPasses = {
     GraphPass{"update", update},        //
     GraphPass{"placement", placement},  //
     GraphPass{"recompute", recompute},  //
-    GraphPass{"fuse", fuse},
+    GraphPass{"fuse", fuse},            //
+    GraphPass{"lay_out", lay_out},
 };
 
 Result<void> check_pass(std::string_view flag, std::string_view name) {
@@ -148,6 +157,8 @@ Result<void> check(const Compilation& asked) {
   HALFWATT_CHECK(!asked.targets.empty() && asked.micro_batches >= 1,
                  "a compilation is for a device and a batch");
   HALFWATT_CHECK(!(asked.averages && asked.optimizer), "a training reads what it changes");
+  HALFWATT_CHECK(!(asked.weights_are_fixed && (asked.averages || asked.optimizer)),
+                 "weights that somebody trains are not fixed");
   for (const std::string& name : asked.skip) {
     if (const auto known = check_pass("--skip-pass", name); !known) {
       return known;

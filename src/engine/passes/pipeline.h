@@ -22,7 +22,10 @@ struct Compilation {
   std::vector<PrecisionOverride> overrides = {};
   std::optional<Optimizer> optimizer = {};  ///< nullopt: no training
   std::vector<std::string> freeze = {};     ///< patterns of parameters that do not learn
-  bool averages = false;   ///< without an optimizer: read the averages that a training keeps
+  bool averages = false;  ///< without an optimizer: read the averages that a training keeps
+  /// Without an optimizer: weights are loaded and no other session changes them, so they may
+  /// lie as the device likes them.
+  bool weights_are_fixed = false;
   int micro_batches = 1;   ///< of a step
   bool recompute = false;  ///< by block
   std::vector<PlacementRule> place = {};

@@ -131,8 +131,9 @@ TEST_P(Storage, has_an_example_of_every_op_that_is_no_update) {
   }
   for (int at = 0; at < kOps; ++at) {
     const OpDef& row = definition(static_cast<Op>(at));
-    const bool computes =
-        row.numeric != NumericClass::source && row.numeric != NumericClass::update;
+    // The weights of a linear node lie as one ISA and format want it: linear_test.cpp.
+    const bool computes = row.numeric != NumericClass::source &&
+                          row.numeric != NumericClass::update && row.op != Op::linear;
     EXPECT_EQ(computes, seen.count(row.op) == 1) << row.name;
   }
 }

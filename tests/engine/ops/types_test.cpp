@@ -171,7 +171,11 @@ const std::vector<Fitting> kFitting = {
     {Op::add_layer_norm,
      {f16(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{8}), f32(Shape{8})},
      {{"eps", 1e-6}},
-     {f32(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{5}), f32(Shape{5})}}};
+     {f32(Shape{5, 8}), f32(Shape{5, 8}), f32(Shape{5}), f32(Shape{5})}},
+    {Op::linear,
+     {f16(Shape{2, 5, 4}), f16(Shape{6, 4}), f16(Shape{6})},
+     {{"columns", std::int64_t{3}}, {"steps", std::int64_t{2}}, {"gelu", true}},
+     {f16(Shape{2, 5, 6})}}};
 
 struct Refused {
   Op op;
@@ -314,6 +318,32 @@ TEST(Types, that_do_not_fit_a_norm_are_refused) {
        {},
        "the terms differ (f32 5x8 and f32 8)"},
       {Op::add_layer_norm, {x, x, weight, f32(Shape{5})}, {}, "a weight of f32 5, needs 8"},
+  });
+}
+
+TEST(Types, that_do_not_fit_a_linear_layer_are_refused) {
+  const auto panels = [](std::int64_t columns, std::int64_t steps, bool gelu = false) {
+    Attributes all{{"columns", columns}, {"steps", steps}};
+    if (gelu) {
+      all.set("gelu", true);
+    }
+    return all;
+  };
+  const TensorType x = f32(Shape{5, 8});
+  const TensorType weights = f32(Shape{6, 8});
+  expect_refused({
+      {Op::linear,
+       {x, f16(Shape{6, 8})},
+       panels(3, 1),
+       "dtypes of the operands differ (f32 5x8 and f16 6x8)"},
+      {Op::linear,
+       {x, f32(Shape{8, 6})},
+       panels(4, 1),
+       "operands of f32 5x8 and f32 8x6, needs rows of one length"},
+      {Op::linear, {x, weights}, panels(4, 1), "weights of f32 6x8 in panels of 4x1"},
+      {Op::linear, {x, weights}, panels(3, 3), "weights of f32 6x8 in panels of 3x3"},
+      {Op::linear, {x, weights, f32(Shape{8})}, panels(3, 1), "a bias of f32 8, needs 6"},
+      {Op::linear, {x, weights}, panels(3, 1, true), "a GELU without a bias"},
   });
 }
 

@@ -309,6 +309,9 @@ class RandomGraph {
                          {"math_a", DType::e4m3},
                          {"math_b", DType::e4m3},
                          {"scaling", std::string("layer")}}));
+      } else if (chance(0.2)) {
+        keep(build_.add(Op::linear, {*x, weight},
+                        {{"columns", std::int64_t{3}}, {"steps", std::int64_t{1}}}));
       } else {
         keep(build_.linear(*x, weight, bias));
       }

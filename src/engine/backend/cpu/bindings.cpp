@@ -44,6 +44,7 @@ constexpr std::array kBindings = {
     Binding{Op::constant, run_constant},
     Binding{Op::write, run_write},
     Binding{Op::matmul, run_matmul},
+    Binding{Op::linear, run_linear},
     Binding{Op::convolution, run_convolution},
     Binding{Op::convolution_input_gradient, run_convolution_input_gradient},
     Binding{Op::convolution_weight_gradient, run_convolution_weight_gradient},

@@ -23,6 +23,7 @@ const Binding* binding(Op op);
 
 // What the rows name, each in the file of its kind.
 void run_matmul(Call& call);
+void run_linear(Call& call);
 void run_convolution(Call& call);
 void run_convolution_input_gradient(Call& call);
 void run_convolution_weight_gradient(Call& call);

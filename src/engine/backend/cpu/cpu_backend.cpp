@@ -56,6 +56,12 @@ Support support(const Graph& graph, int id) {
   return {native ? Support::Kind::native : Support::Kind::emulated, {}};
 }
 
+template <class E>
+Panels panels(cpu::Isa isa) {
+  const cpu::PanelShape& shape = cpu::kernels<E>(isa).panels;
+  return {shape.columns, shape.steps};
+}
+
 class CpuExecutable final : public Executable {
  public:
   CpuExecutable(const Plan& plan, int device, const Bound& bound, const Machine& machine)
@@ -137,6 +143,7 @@ class CpuBackend final : public Backend {
     target_.arithmetic = {{"isa", std::string(cpu::text(isa))},
                           {"products", cpu::product_library_name()},
                           {"threads", fmt::format("{}", threads)}};
+    target_.panels = {{DType::f32, panels<float>(isa)}, {DType::bf16, panels<cpu::Bf16>(isa)}};
     target_.workspace = [this](const Graph& graph, int id) { return workspace(graph, id); };
   }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/check.h"
 #include "engine/backend/cpu/bindings.h"
 #include "engine/backend/cpu/operands.h"
 #include "engine/backend/cpu/product_library.h"
@@ -61,12 +62,36 @@ void matmul(Call& call) {
   if (const auto bias = matmul_inputs(call.node()).bias) {
     product.bias = call.as<Real<E>>(*bias);
   }
-  product.c = call.to<Real<E>>(0);
+  product.c = call.to<E>(0);
   product.c_stride = product.n;
   const Kernels<E>& table = kernels<E>(call.isa());
-  product.workspace = call.scratch(table.matmul_bytes(call.workers().threads()));
+  product.workspace = call.scratch(table.matmul_bytes(product, call.workers().threads()));
   if (!call.is_dry()) {
     table.matmul(call.workers(), product);
+  }
+  call.finish();
+}
+
+template <class E>
+void linear(Call& call) {
+  const Kernels<E>& table = kernels<E>(call.isa());
+  const Shape& x = call.input(0).type.shape;
+  Linear<E> job{};
+  job.rows = x.rows();
+  job.width = x.last(0);
+  job.features = call.input(1).type.shape[0];
+  HALFWATT_CHECK(call.attributes().integer("columns") == table.panels.columns &&
+                     call.attributes().integer("steps") == table.panels.steps,
+                 "weights lie as this processor's kernels read them");
+  job.x = call.as<E>(0);
+  job.panels = call.as<E>(1);
+  job.bias = call.inputs() == 3 ? call.as<Real<E>>(2) : nullptr;
+  job.gelu = call.attributes().flag("gelu");
+  job.y = call.to<E>(0);
+  job.workspace =
+      call.scratch(table.linear_bytes(job.rows, job.width, call.workers().threads()));
+  if (!call.is_dry()) {
+    table.linear(call.workers(), job);
   }
   call.finish();
 }
@@ -85,6 +110,11 @@ Real<E> score_scale(const AttentionShape& shape) {
 
 void run_matmul(Call& call) {
   with_element(computed_as(call), [&](auto element) { matmul<decltype(element)>(call); });
+}
+
+void run_linear(Call& call) {
+  with_element(call.input(0).type.dtype,
+               [&](auto element) { linear<decltype(element)>(call); });
 }
 
 void run_attention(Call& call) {

@@ -199,7 +199,7 @@ struct ScaleRows {
   E* y;                    ///< [rows, width]; may be x
 };
 
-/// c (+)= op(a) op(b) (+ bias).
+/// c = op(a) op(b) (+ bias), summed in Real<E> and stored once.
 template <class E>
 struct Matmul {
   Index m, n, k;
@@ -210,9 +210,26 @@ struct Matmul {
   Index b_stride;
   bool b_transposed = false;
   const Real<E>* bias = nullptr;  ///< [n]
-  Real<E>* c;                     ///< [m, n]; overlaps neither a nor b
+  E* c;                           ///< [m, n]; overlaps neither a nor b
   Index c_stride;
-  bool accumulate = false;
+  std::byte* workspace;
+};
+
+/// How weights of a linear layer lie in panels: [features / columns, width / steps, columns,
+/// steps], zeros behind the last feature. `width` is a multiple of `steps`.
+struct PanelShape {
+  Index columns, steps;
+};
+
+/// y = x w^T (+ bias), and GELU of it if asked; w [features, width] in panels, as stored.
+template <class E>
+struct Linear {
+  Index rows, width, features;
+  const E* x;                     ///< [rows, width]
+  const E* panels;                ///< as PanelShape says
+  const Real<E>* bias = nullptr;  ///< [features]; there where there is a GELU
+  bool gelu = false;
+  E* y;  ///< [rows, features]; overlaps neither x nor the panels
   std::byte* workspace;
 };
 
@@ -297,7 +314,11 @@ struct Kernels {
   void (*scale_rows)(Workers&, const ScaleRows<E>&);
 
   void (*matmul)(Workers&, const Matmul<E>&);
-  std::size_t (*matmul_bytes)(int threads);
+  /// By extents, strides and transposes; not by the pointers.
+  std::size_t (*matmul_bytes)(const Matmul<E>&, int threads);
+  void (*linear)(Workers&, const Linear<E>&);
+  std::size_t (*linear_bytes)(Index rows, Index width, int threads);
+  PanelShape panels;  ///< of linear()
 
   void (*convolution)(Workers&, const Convolution<E>&);
   void (*convolution_input_gradient)(Workers&, const ConvolutionInputGradient<E>&);

@@ -5,10 +5,13 @@
 #include "engine/backend/cpu/kernels/per_isa/tile.h"
 
 // Bound: flops, 4 n^2 d for each image and head (10 MFLOP at n = 197, d = 64) against 4 n d
-// elements of memory. One thread takes one image and head: k and v are packed once (51 KB
-// each), then kQueries rows of q at a time are multiplied, turned into weights and mixed, and
-// their scores (76 KB) never leave L2. Two batched matmuls with a softmax between them, as
-// frameworks without this do it, write and read 12 x 197 x 197 scores an image three times.
+// elements of memory. A thread packs k and v of a head once (51 KB each), then kQueries rows of
+// q at a time are multiplied from where they lie, turned into weights and mixed, and their
+// scores (76 KB) never leave L2. Two batched matmuls with a softmax between them, as frameworks
+// without this do it, write and read 12 x 197 x 197 scores an image three times.
+//
+// Threads share the tiles of queries of all heads evenly, so that one image keeps them all busy
+// too; two that meet in a head both pack it, 5 % of what it costs.
 //
 // Rejected: streaming over keys with a running maximum (flash attention): a row of scores fits
 // into the cache for any image that a ViT sees, and rescaling would cost a pass over `mixed`
@@ -42,12 +45,13 @@ inline Head head_at(const AttentionShape& shape, Index at) {
 template <class E>
 struct AttentionScratch {
   using T = Real<E>;
-  Packed<E>* queries;  // [kQueries][d], packed
-  Packed<E>* keys;     // [d][n], packed
+  Packed<E>* queries;  // [kQueries, d] as numbers, where they cannot be read in place
+  Packed<E>* keys;     // [d][n], packed; numbers times the scale
   T* values;           // [n][d], packed
-  T* packed;           // [kQueries][n]: weights, packed
   T* scores;           // [kQueries, n]
   T* mixed;            // [kQueries, d]
+  Packed<E>* few;      // a tile of queries
+  T* few_scores;       // a tile of scores
 };
 
 template <class E>
@@ -56,12 +60,13 @@ AttentionScratch<E> lay_out_attention(Scratch& scratch, const AttentionShape& sh
   using P = Packed<E>;
   const Index n = shape.tokens;
   const Index d = shape.width;
-  return {.queries = scratch.take<P>(kQueries * steps_of<P>(d)),
+  return {.queries = scratch.take<P>(kReadsInPlace<E> ? 0 : kQueries * d),
           .keys = scratch.take<P>(rounded_up(n, kTileColumns<T>) * steps_of<P>(d)),
           .values = scratch.take<T>(rounded_up(d, kTileColumns<T>) * n),
-          .packed = scratch.take<T>(kQueries * n),
           .scores = scratch.take<T>(kQueries * n),
-          .mixed = scratch.take<T>(kQueries * d)};
+          .mixed = scratch.take<T>(kQueries * d),
+          .few = scratch.take<P>(kTileRows * steps_of<P>(d)),
+          .few_scores = scratch.take<T>(kTileRows * n)};
 }
 
 template <class E>
@@ -71,99 +76,113 @@ std::size_t attention_forward_bytes(const AttentionShape& shape, int threads) {
   return scratch.bytes(threads);
 }
 
-/// c = scale * q k^T of `queries` rows of q, `stride` apart. Numbers are scaled when they are
-/// packed; pairs must stay as they are stored, and it is the scores that are scaled.
+/// Rows of q as a tile reads them: where they lie, or made numbers.
 template <class E>
-void score(const E* q,
-           Index stride,
-           Real<E> scale,
-           const Product<Real<E>, Packed<E>>& product,
-           Index width,
-           Packed<E>* packed) {
-  const Operand<E> rows{q, stride, 1};
-  if constexpr (std::is_same_v<Packed<E>, Real<E>>) {
-    pack<kTileRows>(rows, product.m, width, scale, packed);
-    multiply(product);
+TileRows<Packed<E>> readable_queries(
+    const E* q, Index stride, Index rows, Index width, Packed<E>* numbers) {
+  if constexpr (kReadsInPlace<E>) {
+    const Index stored = static_cast<Index>(sizeof(Packed<E>) / sizeof(E));
+    return {reinterpret_cast<const Packed<E>*>(q), stride / stored};
   } else {
-    pack_stored<kTileRows>(rows, product.m, width, packed);
-    multiply(product);
-    for (Index i = 0; i < product.m; ++i) {
-      Real<E>* row = product.c + i * product.c_stride;
-#pragma omp simd
-      for (Index j = 0; j < product.n; ++j) {
-        row[j] *= scale;
-      }
+    for (Index i = 0; i < rows; ++i) {
+      const E* row = q + i * stride;
+      Packed<E>* to = numbers + i * width;
+      each(0, width, [=](Index j) { to[j] = real(row[j]); });
     }
+    return {numbers, width};
   }
 }
 
-/// Queries `first` and following of one head.
+template <class E>
+inline constexpr bool kHasNumbers = std::is_same_v<Packed<E>, Real<E>>;
+
+/// Keys and values of a head, packed. Numbers of keys are scaled then; pairs must stay as they
+/// are stored, and it is the scores that are scaled.
+template <class E>
+void pack_head(const AttentionForward<E>& job,
+               const Head& head,
+               const AttentionScratch<E>& scratch) {
+  using T = Real<E>;
+  const AttentionShape& shape = job.shape;
+  const E* k = job.qkv + head.qkv + head.part;
+  const E* v = k + head.part;
+  const Operand<E> keys{k, head.qkv_stride, 1};
+  if constexpr (kHasNumbers<E>) {
+    pack<kTileColumns<T>>(keys, shape.tokens, shape.width, job.scale, scratch.keys);
+  } else {
+    pack_stored<kTileColumns<T>>(keys, shape.tokens, shape.width, scratch.keys);
+  }
+  pack<kTileColumns<T>>(Operand<E>{v, 1, head.qkv_stride}, shape.width, shape.tokens, T(1),
+                        scratch.values);
+}
+
+/// `queries` queries from `first` on of one head.
 template <class E>
 void attend(const AttentionForward<E>& job,
             const Head& head,
             Index first,
+            Index queries,
             const AttentionScratch<E>& scratch) {
   using T = Real<E>;
+  using P = Packed<E>;
   const Index n = job.shape.tokens;
   const Index d = job.shape.width;
-  const Index queries = smaller(kQueries, n - first);
   const E* q = job.qkv + head.qkv + first * head.qkv_stride;
-  score(q, head.qkv_stride, job.scale,
-        Product<T, Packed<E>>{.m = queries,
-                              .n = n,
-                              .depth = steps_of<Packed<E>>(d),
-                              .a = scratch.queries,
-                              .b = scratch.keys,
-                              .c = scratch.scores,
-                              .c_stride = n},
-        d, scratch.queries);
+  multiply_rows(
+      RowProduct<T, P>{.m = queries,
+                       .n = n,
+                       .steps = steps_of<P>(d),
+                       .a = readable_queries(q, head.qkv_stride, queries, d, scratch.queries),
+                       .b = scratch.keys,
+                       .c = scratch.scores,
+                       .c_stride = n,
+                       .copy = scratch.few});
   T sums[kQueries];
   for (Index i = 0; i < queries; ++i) {
     T* row = scratch.scores + i * n;
+    if constexpr (!kHasNumbers<E>) {
+      each(0, n, [=](Index j) { row[j] *= job.scale; });
+    }
     const T shift = shift_of(row, n);
     sums[i] = exp_row(row, n, shift, row);
     job.lse[head.lse + first + i] = shift + log_of(sums[i]);
   }
-  pack<kTileRows>(Operand<T>{scratch.scores, n, 1}, queries, n, T(1), scratch.packed);
-  multiply(Product<T>{.m = queries,
-                      .n = d,
-                      .depth = n,
-                      .a = scratch.packed,
-                      .b = scratch.values,
-                      .c = scratch.mixed,
-                      .c_stride = d});
+  multiply_rows(RowProduct<T, T>{.m = queries,
+                                 .n = d,
+                                 .steps = n,
+                                 .a = {scratch.scores, n},
+                                 .b = scratch.values,
+                                 .c = scratch.mixed,
+                                 .c_stride = d,
+                                 .copy = scratch.few_scores});
   for (Index i = 0; i < queries; ++i) {
     const T share = sums[i] == 0 ? 0 : 1 / sums[i];
     const T* mixed = scratch.mixed + i * d;
     E* out = job.out + head.out + (first + i) * head.out_stride;
-#pragma omp simd
-    for (Index j = 0; j < d; ++j) {
-      out[j] = stored<E>(mixed[j] * share);
-    }
+    each(0, d, [=](Index j) { out[j] = stored<E>(mixed[j] * share); });
   }
 }
 
 template <class E>
 void attention_forward(Workers& workers, const AttentionForward<E>& job) {
-  using T = Real<E>;
   const AttentionShape& shape = job.shape;
   const std::size_t bytes = attention_forward_bytes<E>(shape, 1);
-  workers.parallel_for(shape.images * shape.heads, 1, [&](Index begin, Index end, int thread) {
+  const Index tiles = (shape.tokens + kTileRows - 1) / kTileRows;
+  auto share = [&](Index begin, Index end, int thread) {
     Scratch own = Scratch::of_thread(job.workspace, bytes, thread);
     const AttentionScratch<E> scratch = lay_out_attention<E>(own, shape);
-    for (Index at = begin; at < end; ++at) {
+    while (begin < end) {
+      const Index at = begin / tiles;
       const Head head = head_at(shape, at);
-      const E* k = job.qkv + head.qkv + head.part;
-      const E* v = k + head.part;
-      pack_stored<kTileColumns<T>>(Operand<E>{k, head.qkv_stride, 1}, shape.tokens, shape.width,
-                                   scratch.keys);
-      pack<kTileColumns<T>>(Operand<E>{v, 1, head.qkv_stride}, shape.width, shape.tokens, T(1),
-                            scratch.values);
-      for (Index first = 0; first < shape.tokens; first += kQueries) {
-        attend(job, head, first, scratch);
+      const Index last = smaller((end - at * tiles) * kTileRows, shape.tokens);
+      pack_head(job, head, scratch);
+      for (Index query = begin % tiles * kTileRows; query < last; query += kQueries) {
+        attend(job, head, query, smaller(kQueries, last - query), scratch);
       }
+      begin = (at + 1) * tiles;
     }
-  });
+  };
+  workers.parallel_for(shape.images * shape.heads * tiles, 1, share);
 }
 
 }  // namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE

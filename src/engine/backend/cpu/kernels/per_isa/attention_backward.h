@@ -57,6 +57,32 @@ std::size_t attention_backward_bytes(const AttentionShape& shape, int threads) {
   return scratch.bytes(threads);
 }
 
+/// c = scale * q k^T of `queries` rows of q, `stride` apart. Numbers are scaled when they are
+/// packed; pairs must stay as they are stored, and it is the scores that are scaled.
+template <class E>
+void score(const E* q,
+           Index stride,
+           Real<E> scale,
+           const Product<Real<E>, Packed<E>>& product,
+           Index width,
+           Packed<E>* packed) {
+  const Operand<E> rows{q, stride, 1};
+  if constexpr (std::is_same_v<Packed<E>, Real<E>>) {
+    pack<kTileRows>(rows, product.m, width, scale, packed);
+    multiply(product);
+  } else {
+    pack_stored<kTileRows>(rows, product.m, width, packed);
+    multiply(product);
+    for (Index i = 0; i < product.m; ++i) {
+      Real<E>* row = product.c + i * product.c_stride;
+#pragma omp simd
+      for (Index j = 0; j < product.n; ++j) {
+        row[j] *= scale;
+      }
+    }
+  }
+}
+
 /// Weights and ds of `queries` rows from `first`, from scores and dw in their places.
 template <class E>
 void weigh(const AttentionBackward<E>& job,

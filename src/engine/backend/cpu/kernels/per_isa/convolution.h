@@ -74,15 +74,36 @@ void pack_patches(const ConvolutionShape& shape, const E* image, const Piece& of
   }
 }
 
+inline constexpr Index kDepth = 256;
+inline constexpr Index kBlockRows = 192;  // a multiple of every kTileRows
+inline constexpr Index kMostBlockColumns = 512;
+
+/// One block of c: rows from `row`, columns from `column`.
+struct Block {
+  Index row, rows, column, columns;
+};
+
+/// What a thread packs of both sides for kDepth steps of a block: 192 and 512 KB of floats.
+template <class T>
+struct BlockScratch {
+  T* a;
+  T* b;
+};
+
+template <class T>
+BlockScratch<T> lay_out_block(Scratch& scratch) {
+  return {scratch.take<T>(kBlockRows * kDepth), scratch.take<T>(kMostBlockColumns * kDepth)};
+}
+
 template <class T>
 struct ConvolutionScratch {
-  MatmulScratch<T> operands;
+  BlockScratch<T> operands;
   T* patches;  ///< of the gradient of the images
 };
 
 template <class T>
 ConvolutionScratch<T> lay_out_convolution(Scratch& scratch) {
-  return {lay_out_matmul<T>(scratch), scratch.take<T>(kBlockRows * kMostBlockColumns)};
+  return {lay_out_block<T>(scratch), scratch.take<T>(kBlockRows * kMostBlockColumns)};
 }
 
 template <class T>
@@ -119,7 +140,7 @@ template <class E>
 void convolve_block(const Convolution<E>& job,
                     Index image,
                     const Block& block,
-                    MatmulScratch<Real<E>> scratch) {
+                    BlockScratch<Real<E>> scratch) {
   using T = Real<E>;
   const ConvolutionShape& shape = job.shape;
   const Index width = positions(shape);
@@ -180,7 +201,7 @@ void convolution(Workers& workers, const Convolution<E>& job) {
 template <class E>
 void convolve_weight_block(const ConvolutionWeightGradient<E>& job,
                            const Block& block,
-                           MatmulScratch<Real<E>> scratch) {
+                           BlockScratch<Real<E>> scratch) {
   using T = Real<E>;
   const ConvolutionShape& shape = job.shape;
   const Index width = taps(shape);

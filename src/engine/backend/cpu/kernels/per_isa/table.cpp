@@ -2,6 +2,7 @@
 #include "engine/backend/cpu/kernels/per_isa/convolution.h"
 #include "engine/backend/cpu/kernels/per_isa/gelu.h"
 #include "engine/backend/cpu/kernels/per_isa/layer_norm.h"
+#include "engine/backend/cpu/kernels/per_isa/linear.h"
 #include "engine/backend/cpu/kernels/per_isa/losses.h"
 #include "engine/backend/cpu/kernels/per_isa/optimizers.h"
 
@@ -34,6 +35,9 @@ const Kernels<E>& table() {
       .scale_rows = scale_rows<E>,
       .matmul = matmul<E>,
       .matmul_bytes = matmul_bytes<E>,
+      .linear = linear<E>,
+      .linear_bytes = linear_bytes<E>,
+      .panels = {kTileColumns<T>, std::is_same_v<Packed<E>, Pair> ? 2 : 1},
       .convolution = convolution<E>,
       .convolution_input_gradient = convolution_input_gradient<E>,
       .convolution_weight_gradient = convolution_weight_gradient<E>,

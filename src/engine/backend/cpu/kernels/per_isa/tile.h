@@ -207,4 +207,140 @@ void multiply(const Product<T, P>& product) {
   }
 }
 
+/// Whether rows stored as `E` can be multiplied from where they lie, as Packed<E>.
+template <class E>
+inline constexpr bool kReadsInPlace = sizeof(E) != sizeof(Bf16) || kHasPairs;
+
+/// Two vectors of a panel of numbers, or of bf16 that become numbers.
+template <class T, class B>
+void load_two(const B* from, Vector<T>& first, Vector<T>& second) {
+  if constexpr (sizeof(B) == sizeof(Bf16)) {
+    using Narrow [[gnu::vector_size(kVectorBytes / 2)]] = Bf16;
+    using Wide [[gnu::vector_size(kVectorBytes)]] = std::uint32_t;
+    Narrow half[2];
+    __builtin_memcpy(half, from, sizeof half);
+    first = __builtin_bit_cast(Vector<T>, __builtin_convertvector(half[0], Wide) << 16);
+    second = __builtin_bit_cast(Vector<T>, __builtin_convertvector(half[1], Wide) << 16);
+  } else {
+    first = load(from);
+    second = load(from + kLanes<T>);
+  }
+}
+
+/// Sums over `steps` of k of a tile with a panel of pairs, numbers or bf16. Entry (i, k) of the
+/// tile's rows is a[i * across + k * kAlong].
+template <class T, Index kAlong, class P, class B>
+void tile_sums(
+    const P* a, Index across, const B* panel, Index steps, T (*sums)[kTileColumns<T>]) {
+  Vector<T> own[kTileRows][2] = {};
+  for (Index k = 0; k < steps; ++k, a += kAlong, panel += kTileColumns<T>) {
+    if constexpr (std::is_same_v<P, Pair>) {
+#pragma GCC unroll 12
+      for (int i = 0; i < kTileRows; ++i) {
+        own[i][0] = multiplied_and_added<T>(a[i * across], panel, own[i][0]);
+        own[i][1] = multiplied_and_added<T>(a[i * across], panel + kLanes<T>, own[i][1]);
+      }
+    } else {
+      Vector<T> first;
+      Vector<T> second;
+      load_two<T>(panel, first, second);
+#pragma GCC unroll 12
+      for (int i = 0; i < kTileRows; ++i) {
+        own[i][0] += a[i * across] * first;
+        own[i][1] += a[i * across] * second;
+      }
+    }
+  }
+  __builtin_memcpy(sums, own, sizeof own);
+}
+
+/// Of rows that are read where they lie, `stride` apart.
+template <class T, class P, class B>
+void tile_of_rows(
+    const P* a, Index stride, const B* panel, Index steps, T (*sums)[kTileColumns<T>]) {
+  tile_sums<T, 1>(a, stride, panel, steps, sums);
+}
+
+/// Rows of a tile, `stride` apart.
+template <class P>
+struct TileRows {
+  const P* first;
+  Index stride;
+};
+
+/// Where `rows` rows of `steps` lie, if they fill a tile, else a copy of them: the first one
+/// stands where one is missing.
+template <class P>
+TileRows<P> filled_tile(TileRows<P> from, Index rows, Index steps, P* copy) {
+  if (rows == kTileRows) {
+    return from;
+  }
+  for (Index i = 0; i < kTileRows; ++i) {
+    __builtin_memcpy(copy + i * steps, from.first + (i < rows ? i : 0) * from.stride,
+                     static_cast<std::size_t>(steps) * sizeof(P));
+  }
+  return {copy, steps};
+}
+
+/// c [m, n] = a b, the rows of a where they lie and b packed, in `steps` of k.
+template <class T, class P>
+struct RowProduct {
+  Index m, n, steps;
+  TileRows<P> a;
+  const P* b;
+  T* c;
+  Index c_stride;
+  P* copy;  ///< kTileRows * steps
+};
+
+template <class T, class P>
+void multiply_rows(const RowProduct<T, P>& product) {
+  T sums[kTileRows][kTileColumns<T>];
+  for (Index i = 0; i < product.m; i += kTileRows) {
+    const Index rows = smaller(kTileRows, product.m - i);
+    const TileRows<P> a =
+        filled_tile({product.a.first + i * product.a.stride, product.a.stride}, rows,
+                    product.steps, product.copy);
+    for (Index j = 0; j < product.n; j += kTileColumns<T>) {
+      tile_of_rows<T>(a.first, a.stride, product.b + j * product.steps, product.steps, sums);
+      const Index columns = smaller(kTileColumns<T>, product.n - j);
+      for (Index row = 0; row < rows; ++row) {
+        T* c = product.c + (i + row) * product.c_stride + j;
+        if (columns == kTileColumns<T>) {
+          __builtin_memcpy(c, sums[row], sizeof sums[row]);
+        } else {
+          __builtin_memcpy(c, sums[row], static_cast<std::size_t>(columns) * sizeof(T));
+        }
+      }
+    }
+  }
+}
+
+/// The tiles of c in the order in which they are computed: block of rows, panel, tile within
+/// the block. A block of a stays in the L2 cache while panels pass, a panel in L1 while tiles
+/// do.
+struct TileOrder {
+  Index row_tiles, panels, block;  ///< `block`: tiles of rows in a block
+  struct Place {
+    Index row_tile, panel, first;  ///< `first`: tile of rows of its block
+  };
+  Index count() const { return row_tiles * panels; }
+  Place place(Index at) const {
+    const Index first = at / (panels * block) * block;
+    const Index rest = at - first * panels;
+    const Index height = smaller(block, row_tiles - first);
+    return {first + rest % height, rest / height, first};
+  }
+};
+
+/// Of a, in the L2 cache beside a panel.
+inline constexpr Index kBlockBytes = Index{192} << 10;
+
+template <class T>
+TileOrder tile_order(Index rows, Index columns, Index steps) {
+  const Index tile_bytes = kTileRows * steps * static_cast<Index>(sizeof(T));
+  return {(rows + kTileRows - 1) / kTileRows, (columns + kTileColumns<T> - 1) / kTileColumns<T>,
+          larger(1, kBlockBytes / larger(1, tile_bytes))};
+}
+
 }  // namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE

@@ -1,0 +1,121 @@
+#pragma once
+
+#include "engine/backend/cpu/kernels/per_isa/elementary.h"
+#include "engine/backend/cpu/kernels/per_isa/scratch.h"
+#include "engine/backend/cpu/kernels/per_isa/tile.h"
+
+// Bound: flops for many rows, the bytes of the weights for few. The weights lie in panels
+// already, so that they are read once, in order, and nothing is copied but the rows of x that a
+// tile cannot broadcast from where they are: bf16 without pairs, and fewer rows than a tile
+// has.
+//
+// Tiles are dealt out in equal numbers. One image of vit_tiny makes 198 tiles of 6 rows for the
+// smallest of its products, which 8 threads share to within one.
+//
+// Bias and GELU are applied to the tile before it is stored: GELU to what would have been
+// stored without it, so that the bits are those of two kernels.
+
+namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE {
+
+/// A tile row's worth of x per thread, and all of x as numbers where it cannot be read in
+/// place.
+template <class E>
+struct LinearScratch {
+  Packed<E>* rows;
+  Real<E>* numbers;
+};
+
+template <class E>
+LinearScratch<E> lay_out_linear(Scratch& scratch, Index rows, Index width, int threads) {
+  using P = Packed<E>;
+  LinearScratch<E> all{};
+  all.rows = scratch.take<P>(threads * kTileRows * steps_of<P>(width));
+  if constexpr (!kReadsInPlace<E>) {
+    all.numbers = scratch.take<Real<E>>(rows * width);
+  }
+  return all;
+}
+
+template <class E>
+std::size_t linear_bytes(Index rows, Index width, int threads) {
+  Scratch scratch(nullptr);
+  lay_out_linear<E>(scratch, rows, width, threads);
+  return scratch.bytes(1);
+}
+
+/// Columns [0, count) of a row of a tile, to `y`.
+template <class E>
+void store_linear(const Real<E>* sums, const Real<E>* bias, bool gelu, Index count, E* y) {
+  using T = Real<E>;
+  if (bias == nullptr) {
+    each(0, count, [=](Index j) { y[j] = stored<E>(sums[j]); });
+  } else if (!gelu) {
+    each(0, count, [=](Index j) { y[j] = stored<E>(sums[j] + bias[j]); });
+  } else {
+    each(0, count, [=](Index j) {
+      const T x = real(stored<E>(sums[j] + bias[j]));
+      y[j] = stored<E>(x * normal_cdf(x));
+    });
+  }
+}
+
+/// A row of a tile to where it belongs.
+template <class E>
+void store_linear(const Linear<E>& job, const Real<E>* sums, Index row, Index column) {
+  constexpr Index kColumns = kTileColumns<Real<E>>;
+  const Real<E>* bias = job.bias != nullptr ? job.bias + column : nullptr;
+  E* y = job.y + row * job.features + column;
+  const Index count = smaller(kColumns, job.features - column);
+  // A number of columns that the compiler knows makes a loop of whole vectors.
+  if (count == kColumns) {
+    store_linear(sums, bias, job.gelu, kColumns, y);
+  } else {
+    store_linear(sums, bias, job.gelu, count, y);
+  }
+}
+
+template <class E>
+const Packed<E>* readable_rows(Workers& workers, const Linear<E>& job, Real<E>* numbers) {
+  if constexpr (kReadsInPlace<E>) {
+    return reinterpret_cast<const Packed<E>*>(job.x);
+  } else {
+    workers.parallel_for(job.rows * job.width, Index{1} << 12,
+                         [&](Index begin, Index end, int) {
+                           const E* x = job.x;
+                           each(begin, end, [=](Index i) { numbers[i] = real(x[i]); });
+                         });
+    return numbers;
+  }
+}
+
+template <class E>
+void linear(Workers& workers, const Linear<E>& job) {
+  using T = Real<E>;
+  using P = Packed<E>;
+  Scratch scratch(job.workspace);
+  const LinearScratch<E> own =
+      lay_out_linear<E>(scratch, job.rows, job.width, workers.threads());
+  const P* x = readable_rows(workers, job, own.numbers);
+  const Index steps = steps_of<P>(job.width);
+  const TileOrder tiles = tile_order<T>(job.rows, job.features, steps);
+  // Pairs lie in the panels as they are stored; else the panels' elements are numbers, or bf16.
+  using B = std::conditional_t<std::is_same_v<P, Pair>, Pair, E>;
+  const B* panels = reinterpret_cast<const B*>(job.panels);
+  workers.parallel_for(tiles.count(), 1, [&](Index begin, Index end, int thread) {
+    P* copy = own.rows + thread * kTileRows * steps;
+    T sums[kTileRows][kTileColumns<T>];
+    for (Index at = begin; at < end; ++at) {
+      const TileOrder::Place place = tiles.place(at);
+      const Index row = place.row_tile * kTileRows;
+      const Index column = place.panel * kTileColumns<T>;
+      const Index rows = smaller(kTileRows, job.rows - row);
+      const TileRows<P> a = filled_tile(TileRows<P>{x + row * steps, steps}, rows, steps, copy);
+      tile_of_rows<T>(a.first, a.stride, panels + column * steps, steps, sums);
+      for (Index i = 0; i < rows; ++i) {
+        store_linear(job, sums[i], row + i, column);
+      }
+    }
+  });
+}
+
+}  // namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE
