@@ -48,8 +48,7 @@ std::vector<double> computed(const Graph& graph, const std::string& weights, DTy
 
 TEST(Linear, computes_what_the_product_and_the_gelu_did_whose_place_it_takes) {
   const auto backend = std::move(*open_cpu());
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    const Panels panels = backend->target().panels.at(dtype);
+  for (const auto& [dtype, panels] : backend->target().panels) {
     const Graph graph = layer(dtype);
     const Graph laid = with_panels(graph, {&backend->target(), 1});
     ASSERT_EQ(laid.node(laid.result("y")->node).op, Op::linear);

@@ -65,7 +65,7 @@ void matmul(Call& call) {
   product.c = call.to<E>(0);
   product.c_stride = product.n;
   const Kernels<E>& table = kernels<E>(call.isa());
-  product.workspace = call.scratch(table.matmul_bytes(product, call.workers().threads()));
+  product.workspace = call.scratch(table.matmul_bytes(call.workers(), product));
   if (!call.is_dry()) {
     table.matmul(call.workers(), product);
   }

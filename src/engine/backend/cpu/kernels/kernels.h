@@ -212,7 +212,7 @@ struct Matmul {
   const Real<E>* bias = nullptr;  ///< [n]
   E* c;                           ///< [m, n]; overlaps neither a nor b
   Index c_stride;
-  std::byte* workspace;
+  std::byte* workspace = nullptr;
 };
 
 /// How weights of a linear layer lie in panels: [features / columns, width / steps, columns,
@@ -315,7 +315,7 @@ struct Kernels {
 
   void (*matmul)(Workers&, const Matmul<E>&);
   /// By extents, strides and transposes; not by the pointers.
-  std::size_t (*matmul_bytes)(const Matmul<E>&, int threads);
+  std::size_t (*matmul_bytes)(const Workers&, const Matmul<E>&);
   void (*linear)(Workers&, const Linear<E>&);
   std::size_t (*linear_bytes)(Index rows, Index width, int threads);
   PanelShape panels;  ///< of linear()

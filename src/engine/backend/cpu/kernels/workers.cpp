@@ -1,5 +1,7 @@
 #include "engine/backend/cpu/kernels/workers.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -18,6 +20,16 @@ constexpr int kLooksBeforeSleep = 1000;
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#endif
+}
+
+Index l2_bytes() {
+  constexpr Index kUnknown = Index{512} << 10;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const long told = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return told > 0 ? static_cast<Index>(told) : kUnknown;
+#else
+  return kUnknown;
 #endif
 }
 
@@ -74,11 +86,12 @@ struct Workers::Pool {
   }
 
   void do_share(int thread) {
-    const Index begin = std::min(count, thread * share);
-    const Index end = std::min(count, begin + share);
     try {
-      if (begin < end) {
-        task.call(task.context, begin, end, thread);
+      Index begin =
+          in_turns ? next.fetch_add(share, std::memory_order_relaxed) : thread * share;
+      while (begin < count) {
+        task.call(task.context, begin, std::min(count, begin + share), thread);
+        begin = in_turns ? next.fetch_add(share, std::memory_order_relaxed) : count;
       }
     } catch (...) {
       failures[static_cast<std::size_t>(thread)] = std::current_exception();
@@ -102,15 +115,17 @@ struct Workers::Pool {
   Task task{};
   Index count = 0;
   Index share = 0;
+  bool in_turns = false;
   bool over = false;
 
   std::vector<std::exception_ptr> failures;
+  std::atomic<Index> next = 0;  // of a loop in turns
   std::atomic<int> round = 0;
   std::atomic<int> unfinished = 0;
   std::vector<std::thread> others;
 };
 
-Workers::Workers(int threads) : threads_(threads) {
+Workers::Workers(int threads) : threads_(threads), cache_(l2_bytes()) {
   HALFWATT_CHECK(threads >= 1, "at least one thread does the work");
   pool_ = std::make_unique<Pool>(threads);
   pool_->start();
@@ -127,9 +142,28 @@ void Workers::run(Index count, Index grain, Task task) {
     }
     return;
   }
+  run_all(count, (grains + threads_ - 1) / threads_ * grain, false, task);
+}
+
+void Workers::run_in_turns(Index count, Task task) {
+  // So many that the last one to finish is late by little, so few that taking them costs
+  // nothing.
+  constexpr Index kTurns = 6;
+  if (threads_ == 1) {
+    if (count > 0) {
+      task.call(task.context, 0, count, 0);
+    }
+    return;
+  }
+  run_all(count, (count + kTurns * threads_ - 1) / (kTurns * threads_), true, task);
+}
+
+void Workers::run_all(Index count, Index share, bool in_turns, Task task) {
   pool_->task = task;
   pool_->count = count;
-  pool_->share = (grains + threads_ - 1) / threads_ * grain;
+  pool_->share = std::max<Index>(1, share);
+  pool_->in_turns = in_turns;
+  pool_->next.store(0, std::memory_order_relaxed);
   pool_->unfinished.store(threads_ - 1, std::memory_order_relaxed);
   pool_->announce();
   pool_->do_share(0);

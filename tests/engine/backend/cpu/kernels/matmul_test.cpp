@@ -17,7 +17,7 @@ constexpr Index kGap = 3;  // rows of every matrix lie this much apart
 template <class E>
 void run(Isa isa, int threads, Matmul<E> job) {
   Workers workers(threads);
-  Workspace workspace(kernels<E>(isa).matmul_bytes(job, threads));
+  Workspace workspace(kernels<E>(isa).matmul_bytes(workers, job));
   job.workspace = workspace.data();
   kernels<E>(isa).matmul(workers, job);
 }

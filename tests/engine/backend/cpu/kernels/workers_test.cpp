@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace halfwatt::cpu {
@@ -45,6 +47,38 @@ TEST(Workers, give_a_thread_the_same_range_every_time) {
     }
     ASSERT_EQ(who, first);
   }
+}
+
+TEST(Workers, do_everything_once_in_turns_too) {
+  for (const int threads : {1, 2, 5}) {
+    Workers workers(threads);
+    for (const Index count : {0, 1, 2, 7, 64, 1000}) {
+      std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
+      workers.parallel_in_turns(count, [&](Index begin, Index end, int thread) {
+        EXPECT_LT(thread, threads);
+        for (Index i = begin; i < end; ++i) {
+          ++done[static_cast<std::size_t>(i)];
+        }
+      });
+      for (const std::atomic<int>& times : done) {
+        ASSERT_EQ(times, 1);
+      }
+    }
+  }
+}
+
+TEST(Workers, in_turns_leave_nobody_waiting_for_a_slow_thread) {
+  Workers workers(2);
+  std::vector<int> turns(2);
+  workers.parallel_in_turns(12, [&](Index begin, Index end, int thread) {
+    turns[static_cast<std::size_t>(thread)] += static_cast<int>(end - begin);
+    if (thread == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  EXPECT_GT(turns[0], turns[1]);
 }
 
 TEST(Workers, throw_what_the_first_thread_threw_and_work_on) {

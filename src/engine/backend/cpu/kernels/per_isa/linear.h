@@ -88,6 +88,17 @@ const Packed<E>* readable_rows(Workers& workers, const Linear<E>& job, Real<E>* 
   }
 }
 
+/// Has this tile's share of the panel that follows come nearer: what is read once in a step
+/// does not stay in the cache until the next, and a panel's first tile would wait for it.
+template <class B>
+void fetch_next_panel(const B* panel, Index elements, Index tile, Index tiles) {
+  const Index bytes = elements * static_cast<Index>(sizeof(B));
+  const auto* next = reinterpret_cast<const std::byte*>(panel) + bytes;
+  for (Index at = bytes * tile / tiles / 64 * 64; at < bytes * (tile + 1) / tiles; at += 64) {
+    __builtin_prefetch(next + at, 0, 2);
+  }
+}
+
 template <class E>
 void linear(Workers& workers, const Linear<E>& job) {
   using T = Real<E>;
@@ -97,11 +108,11 @@ void linear(Workers& workers, const Linear<E>& job) {
       lay_out_linear<E>(scratch, job.rows, job.width, workers.threads());
   const P* x = readable_rows(workers, job, own.numbers);
   const Index steps = steps_of<P>(job.width);
-  const TileOrder tiles = tile_order<T>(job.rows, job.features, steps);
+  const TileOrder tiles = tile_order<T>(job.rows, job.features, steps, workers.cache());
   // Pairs lie in the panels as they are stored; else the panels' elements are numbers, or bf16.
   using B = std::conditional_t<std::is_same_v<P, Pair>, Pair, E>;
   const B* panels = reinterpret_cast<const B*>(job.panels);
-  workers.parallel_for(tiles.count(), 1, [&](Index begin, Index end, int thread) {
+  workers.parallel_in_turns(tiles.count(), [&](Index begin, Index end, int thread) {
     P* copy = own.rows + thread * kTileRows * steps;
     T sums[kTileRows][kTileColumns<T>];
     for (Index at = begin; at < end; ++at) {
@@ -110,7 +121,10 @@ void linear(Workers& workers, const Linear<E>& job) {
       const Index column = place.panel * kTileColumns<T>;
       const Index rows = smaller(kTileRows, job.rows - row);
       const TileRows<P> a = filled_tile(TileRows<P>{x + row * steps, steps}, rows, steps, copy);
-      tile_of_rows<T>(a.first, a.stride, panels + column * steps, steps, sums);
+      const B* panel = panels + column * steps;
+      fetch_next_panel(panel, steps * kTileColumns<T>, place.row_tile - place.first,
+                       smaller(tiles.block, tiles.row_tiles - place.first));
+      tile_of_rows<T>(a.first, a.stride, panel, steps, sums);
       for (Index i = 0; i < rows; ++i) {
         store_linear(job, sums[i], row + i, column);
       }

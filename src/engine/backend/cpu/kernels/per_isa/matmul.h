@@ -57,12 +57,15 @@ struct MatmulScratch {
 };
 
 template <class E>
-MatmulScratch<E> lay_out_matmul(Scratch& scratch, const Matmul<E>& job, int threads) {
+MatmulScratch<E> lay_out_matmul(Scratch& scratch,
+                                const Matmul<E>& job,
+                                int threads,
+                                Index cache) {
   using T = Real<E>;
   using P = Packed<E>;
   const MatmulSteps most = steps_of_passes(job);
   const Index steps = steps_of<P>(most.depth);
-  const TileOrder tiles = tile_order<T>(job.m, job.n, steps);
+  const TileOrder tiles = tile_order<T>(job.m, job.n, steps, cache);
   const bool in_place = has_rows_in_place(job);
   const bool keeps_sums = !std::is_same_v<E, T> && most.depth < job.k;
   return {.b = scratch.take<P>(most.columns * steps),
@@ -72,9 +75,9 @@ MatmulScratch<E> lay_out_matmul(Scratch& scratch, const Matmul<E>& job, int thre
 }
 
 template <class E>
-std::size_t matmul_bytes(const Matmul<E>& job, int threads) {
+std::size_t matmul_bytes(const Workers& workers, const Matmul<E>& job) {
   Scratch scratch{nullptr};
-  lay_out_matmul<E>(scratch, job, threads);
+  lay_out_matmul<E>(scratch, job, workers.threads(), workers.cache());
   return scratch.bytes(1);
 }
 
@@ -189,8 +192,8 @@ void multiply_pass(Workers& workers,
   pack_columns(workers, job, pass, scratch.b);
   const Index steps = steps_of<P>(pass.depth);
   const Index most = steps_of<P>(steps_of_passes(job).depth);
-  TileOrder tiles = tile_order<T>(job.m, pass.columns, most);
-  workers.parallel_for(tiles.count(), 1, [&](Index begin, Index end, int thread) {
+  TileOrder tiles = tile_order<T>(job.m, pass.columns, most, workers.cache());
+  workers.parallel_in_turns(tiles.count(), [&](Index begin, Index end, int thread) {
     MatmulRows<E> a(job, pass, scratch.few + thread * kTileRows * most,
                     scratch.block + thread * tiles.block * kTileRows * most);
     T sums[kTileRows][kTileColumns<T>];
@@ -212,7 +215,8 @@ void matmul(Workers& workers, const Matmul<E>& job) {
     return;
   }
   Scratch own(job.workspace);
-  const MatmulScratch<E> scratch = lay_out_matmul<E>(own, job, workers.threads());
+  const MatmulScratch<E> scratch =
+      lay_out_matmul<E>(own, job, workers.threads(), workers.cache());
   const MatmulSteps most = steps_of_passes(job);
   for (Index column = 0; column < job.n; column += most.columns) {
     const Index columns = smaller(most.columns, job.n - column);

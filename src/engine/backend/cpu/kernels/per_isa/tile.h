@@ -333,14 +333,13 @@ struct TileOrder {
   }
 };
 
-/// Of a, in the L2 cache beside a panel.
-inline constexpr Index kBlockBytes = Index{192} << 10;
-
+/// `cache`: bytes of a core's L2 cache, of which a block takes a third, the panels that pass
+/// the rest. The larger it is, the fewer times all panels come from further away.
 template <class T>
-TileOrder tile_order(Index rows, Index columns, Index steps) {
+TileOrder tile_order(Index rows, Index columns, Index steps, Index cache) {
   const Index tile_bytes = kTileRows * steps * static_cast<Index>(sizeof(T));
   return {(rows + kTileRows - 1) / kTileRows, (columns + kTileColumns<T> - 1) / kTileColumns<T>,
-          larger(1, kBlockBytes / larger(1, tile_bytes))};
+          larger(1, cache / 3 / larger(1, tile_bytes))};
 }
 
 }  // namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE
