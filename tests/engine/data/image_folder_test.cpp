@@ -165,7 +165,8 @@ TEST_F(ImageFolderTest, counts_the_images_that_were_turned_each_once) {
   put("a/d.jpg", with_segment(jpeg, exif_segment(2)));
   const auto source = open();
   EXPECT_EQ(source->turned(), 0) << "none was read yet";
-  const auto cached = cached_in_ram(*source, 1'000'000);
+  CacheRoom room(1'000'000);
+  const auto cached = cached_in_ram(*source, room);
   ASSERT_TRUE(cached);
   for (const std::int64_t place : {0, 1, 2, 3, 0}) {
     EXPECT_TRUE((*cached)->read(place));
