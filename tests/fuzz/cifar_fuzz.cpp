@@ -10,25 +10,17 @@
 
 #include "base/check.h"
 #include "engine/data/cifar.h"
+#include "refusal.h"
 
 namespace halfwatt {
 namespace {
 
 const std::string kFile = "data_batch_1.bin";
 
-void check(const Error& error) {
-  HALFWATT_CHECK(error.kind == ErrorKind::bad_input, "a bad file is bad input");
-  HALFWATT_CHECK(error.message.starts_with(kFile + ":"), "an error names the file");
-  HALFWATT_CHECK(error.message.size() < 1000, "an error is short");
-  HALFWATT_CHECK(
-      std::ranges::all_of(error.message, [](char c) { return c >= 0x20 && c < 0x7f; }),
-      "an error is one line of printable ASCII");
-}
-
 void read_records(std::span<const std::uint8_t> bytes, const CifarLayout& layout) {
   const auto labels = cifar_labels(bytes, kFile, layout);
   if (!labels) {
-    return check(labels.error());
+    return check_refusal(labels.error(), kFile);
   }
   HALFWATT_CHECK(!labels->empty(), "a file that is read has images");
   HALFWATT_CHECK(labels->size() * layout.record_bytes() == bytes.size(), "no byte is left");
@@ -46,7 +38,7 @@ void read_records(std::span<const std::uint8_t> bytes, const CifarLayout& layout
 void read_names(std::string_view text, const CifarLayout& layout) {
   const auto names = cifar_names(text, kFile, layout);
   if (!names) {
-    return check(names.error());
+    return check_refusal(names.error(), kFile);
   }
   HALFWATT_CHECK(std::ssize(*names) == layout.classes, "every class has a name");
   HALFWATT_CHECK(std::ranges::none_of(*names, &std::string::empty), "no name is empty");

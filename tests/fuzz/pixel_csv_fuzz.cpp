@@ -10,25 +10,17 @@
 
 #include "base/check.h"
 #include "engine/data/image_set.h"
+#include "refusal.h"
 
 namespace halfwatt {
 namespace {
 
 const std::string kFile = "pixels.csv";
 
-void check(const Error& error) {
-  HALFWATT_CHECK(error.kind == ErrorKind::bad_input, "a bad file is bad input");
-  HALFWATT_CHECK(error.message.starts_with(kFile + ":"), "an error names the file");
-  HALFWATT_CHECK(error.message.size() < 1000, "an error is short");
-  HALFWATT_CHECK(
-      std::ranges::all_of(error.message, [](char c) { return c >= 0x20 && c < 0x7f; }),
-      "an error is one line of printable ASCII");
-}
-
 void read(std::string_view text, const PixelCsv& format) {
   const auto set = parse_pixel_csv(text, kFile, format);
   if (!set) {
-    return check(set.error());
+    return check_refusal(set.error(), kFile);
   }
   HALFWATT_CHECK(set->size() > 0, "a file that is read has images");
   HALFWATT_CHECK(
