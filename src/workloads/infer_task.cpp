@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "engine/passes/pipeline.h"
-#include "engine/plan/plan.h"
+#include "engine/infer/inference.h"
 #include "workloads/plan_run.h"
 
 namespace halfwatt {
@@ -52,13 +51,8 @@ class InferTask final : public EngineTask {
     if (!precision) {
       return precision.error();
     }
-    Compilation asked;
-    asked.precision = *precision;
-    asked.weights_are_fixed = true;
-    asked.targets = {device_.backend->target()};
-    const auto compiled =
-        compile(vit(choice_.model, batch_of(setting), ModelMode::infer), asked);
-    return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
+    return inference_plan({choice_.model, *precision, {}, batch_of(setting)},
+                          device_.backend->target());
   }
 
   ModelChoice choice_;

@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "engine/infer/inference.h"
 #include "engine/models/vit.h"
-#include "engine/passes/pipeline.h"
 #include "engine/train/trainer.h"
 #include "measure/statistics.h"
 #include "workloads/plan_run.h"
@@ -81,18 +81,6 @@ Result<Plan> training_plan(Backend& backend,
   recipe.batch = shape.batch;
   auto plans = training_plans(recipe, backend.target());
   return plans ? Result<Plan>(std::move(plans->front())) : plans.error();
-}
-
-// Has nodes that no training has: linear layers whose weights lie in panels.
-Result<Plan> inference_plan(Backend& backend,
-                            const Precision& precision,
-                            const ProbedModel& shape) {
-  Compilation asked;
-  asked.precision = precision;
-  asked.weights_are_fixed = true;
-  asked.targets = {backend.target()};
-  const auto compiled = compile(vit(config_of(shape), shape.batch, ModelMode::infer), asked);
-  return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
 }
 
 Result<void> time_nodes(Backend& backend, Result<Plan> planned, Timed& timed) {
@@ -216,7 +204,9 @@ Result<OpRates> probe(Backend& backend, const Precision& precision) {
     if (!shape.infers) {
       continue;
     }
-    if (auto done = time_nodes(backend, inference_plan(backend, precision, shape), timed);
+    // Has nodes that no training has: linear layers whose weights lie in panels.
+    const InferRecipe inference{config_of(shape), precision, {}, shape.batch};
+    if (auto done = time_nodes(backend, inference_plan(inference, backend.target()), timed);
         !done) {
       return done.error();
     }

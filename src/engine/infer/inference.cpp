@@ -13,22 +13,14 @@
 namespace halfwatt {
 namespace {
 
-Result<Plan> plan_of(const InferRecipe& recipe, std::int64_t batch, const Target& target) {
-  Compilation asked;
-  asked.precision = recipe.precision;
-  asked.overrides = recipe.overrides;
-  asked.weights_are_fixed = true;
-  asked.targets = {target};
-  const auto compiled = compile(vit(recipe.model, batch, ModelMode::infer), asked);
-  return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
-}
-
 double bytes_held(const Plan& plan) { return static_cast<double>(footprint(plan, 0).total()); }
 
 // With what a user can do about it.
 Error too_large(const InferRecipe& recipe, const Plan& plan, const Target& target) {
   const auto fit = largest_that_fits(std::nullopt, [&](const StepCut& cut) -> Result<double> {
-    const auto smaller = plan_of(recipe, cut.batch, target);
+    InferRecipe less = recipe;
+    less.batch = cut.batch;
+    const auto smaller = inference_plan(less, target);
     return smaller ? Result<double>(bytes_held(*smaller) - target.memory->value())
                    : smaller.error();
   });
@@ -44,9 +36,19 @@ Error too_large(const InferRecipe& recipe, const Plan& plan, const Target& targe
 
 }  // namespace
 
+Result<Plan> inference_plan(const InferRecipe& recipe, const Target& target) {
+  Compilation asked;
+  asked.precision = recipe.precision;
+  asked.overrides = recipe.overrides;
+  asked.weights_are_fixed = true;
+  asked.targets = {target};
+  const auto compiled = compile(vit(recipe.model, recipe.batch, ModelMode::infer), asked);
+  return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
+}
+
 Result<std::unique_ptr<Inference>> Inference::open(const InferRecipe& recipe,
                                                    Backend& backend) {
-  auto plan = plan_of(recipe, recipe.batch, backend.target());
+  auto plan = inference_plan(recipe, backend.target());
   if (!plan) {
     return plan.error();
   }

@@ -18,6 +18,10 @@ struct InferRecipe {
   std::int64_t batch = 8;  ///< images at once
 };
 
+/// The plan of one batch, its weights lying as the device reads them best. Errors: as
+/// Inference::open(), but for memory.
+Result<Plan> inference_plan(const InferRecipe& recipe, const Target& target);
+
 /// A model on one device, from images to logits.
 class Inference {
  public:
