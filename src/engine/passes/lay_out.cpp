@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/passes/precision.h"
 #include "engine/passes/rewrite.h"
 
 namespace halfwatt {
@@ -92,7 +93,7 @@ class LayOut {
   // A copy of the parameter that the read state is, or is a copy of.
   static StateSpec in_panels(const StateSpec& state, const Panels& panels) {
     const std::string& parameter = state.of.empty() ? state.name : state.of;
-    return {fmt::format("{}@{}/{}x{}", parameter, text(state.type.dtype), panels.columns,
+    return {fmt::format("{}/{}x{}", copy_name(parameter, state.type.dtype), panels.columns,
                         panels.steps),
             StateRole::copy,
             state.type,
