@@ -216,7 +216,7 @@ struct Matmul {
 };
 
 /// How weights of a linear layer lie in panels: [features / columns, width / steps, columns,
-/// steps], zeros behind the last feature. `width` is a multiple of `steps`.
+/// steps]. Features are a multiple of `columns`, `width` is one of `steps`.
 struct PanelShape {
   Index columns, steps;
 };

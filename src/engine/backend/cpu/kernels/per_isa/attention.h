@@ -11,7 +11,7 @@
 // without this do it, write and read 12 x 197 x 197 scores an image three times.
 //
 // Threads share the tiles of queries of all heads evenly, so that one image keeps them all busy
-// too; two that meet in a head both pack it, 5 % of what it costs.
+// too; two that meet in a head both pack it, some 6 % of its cost.
 //
 // Rejected: streaming over keys with a running maximum (flash attention): a row of scores fits
 // into the cache for any image that a ViT sees, and rescaling would cost a pass over `mixed`

@@ -43,34 +43,22 @@ std::size_t linear_bytes(Index rows, Index width, int threads) {
   return scratch.bytes(1);
 }
 
-/// Columns [0, count) of a row of a tile, to `y`.
+/// A row of a tile to where it belongs. Panels are whole: so is every row of a tile.
 template <class E>
-void store_linear(const Real<E>* sums, const Real<E>* bias, bool gelu, Index count, E* y) {
+void store_linear(const Linear<E>& job, const Real<E>* sums, Index row, Index column) {
   using T = Real<E>;
+  constexpr Index kColumns = kTileColumns<T>;
+  const T* bias = job.bias != nullptr ? job.bias + column : nullptr;
+  E* y = job.y + row * job.features + column;
   if (bias == nullptr) {
-    each(0, count, [=](Index j) { y[j] = stored<E>(sums[j]); });
-  } else if (!gelu) {
-    each(0, count, [=](Index j) { y[j] = stored<E>(sums[j] + bias[j]); });
+    each(0, kColumns, [=](Index j) { y[j] = stored<E>(sums[j]); });
+  } else if (!job.gelu) {
+    each(0, kColumns, [=](Index j) { y[j] = stored<E>(sums[j] + bias[j]); });
   } else {
-    each(0, count, [=](Index j) {
+    each(0, kColumns, [=](Index j) {
       const T x = real(stored<E>(sums[j] + bias[j]));
       y[j] = stored<E>(x * normal_cdf(x));
     });
-  }
-}
-
-/// A row of a tile to where it belongs.
-template <class E>
-void store_linear(const Linear<E>& job, const Real<E>* sums, Index row, Index column) {
-  constexpr Index kColumns = kTileColumns<Real<E>>;
-  const Real<E>* bias = job.bias != nullptr ? job.bias + column : nullptr;
-  E* y = job.y + row * job.features + column;
-  const Index count = smaller(kColumns, job.features - column);
-  // A number of columns that the compiler knows makes a loop of whole vectors.
-  if (count == kColumns) {
-    store_linear(sums, bias, job.gelu, kColumns, y);
-  } else {
-    store_linear(sums, bias, job.gelu, count, y);
   }
 }
 
@@ -124,7 +112,7 @@ void linear(Workers& workers, const Linear<E>& job) {
       const B* panel = panels + column * steps;
       fetch_next_panel(panel, steps * kTileColumns<T>, place.row_tile - place.first,
                        smaller(tiles.block, tiles.row_tiles - place.first));
-      tile_of_rows<T>(a.first, a.stride, panel, steps, sums);
+      tile_sums<T, 1>(a.first, a.stride, panel, steps, sums);
       for (Index i = 0; i < rows; ++i) {
         store_linear(job, sums[i], row + i, column);
       }

@@ -9,9 +9,10 @@
 // time, in passes over k of kPackedDepth: blocks and panels of wgrads, whose k is all tokens of
 // a batch, would fall out of the cache otherwise.
 //
-// Rejected: each thread packing its own part of b too. That is one barrier less, and 1.1 to 1.2
-// times slower: 197x192x576 float on one core of a Zen 3, 79 against 92 of 94 GFLOP/s.
-// Splitting k over threads: sums would depend on their number.
+// Rejected: each thread packing its own part of b too. That is one barrier less, and no faster:
+// 79, 74, 79 and 73 GFLOP/s of vit_tiny's four products of one image against 79, 79, 74 and 84
+// on one core of a Zen 3 that others used too. Splitting k over threads: sums would depend on
+// their number.
 
 namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE {
 
@@ -132,7 +133,7 @@ class MatmulRows {
       const P* first = reinterpret_cast<const P*>(job_.a + row * job_.a_stride + pass_.k);
       const TileRows<P> a = filled_tile(TileRows<P>{first, stride},
                                         smaller(kTileRows, job_.m - row), steps_, few_);
-      tile_of_rows<T>(a.first, a.stride, panel, steps_, sums);
+      tile_sums<T, 1>(a.first, a.stride, panel, steps_, sums);
       return;
     }
     if (place.first != packed_) {

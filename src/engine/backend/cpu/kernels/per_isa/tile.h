@@ -254,13 +254,6 @@ void tile_sums(
   __builtin_memcpy(sums, own, sizeof own);
 }
 
-/// Of rows that are read where they lie, `stride` apart.
-template <class T, class P, class B>
-void tile_of_rows(
-    const P* a, Index stride, const B* panel, Index steps, T (*sums)[kTileColumns<T>]) {
-  tile_sums<T, 1>(a, stride, panel, steps, sums);
-}
-
 /// Rows of a tile, `stride` apart.
 template <class P>
 struct TileRows {
@@ -302,7 +295,7 @@ void multiply_rows(const RowProduct<T, P>& product) {
         filled_tile({product.a.first + i * product.a.stride, product.a.stride}, rows,
                     product.steps, product.copy);
     for (Index j = 0; j < product.n; j += kTileColumns<T>) {
-      tile_of_rows<T>(a.first, a.stride, product.b + j * product.steps, product.steps, sums);
+      tile_sums<T, 1>(a.first, a.stride, product.b + j * product.steps, product.steps, sums);
       const Index columns = smaller(kTileColumns<T>, product.n - j);
       for (Index row = 0; row < rows; ++row) {
         T* c = product.c + (i + row) * product.c_stride + j;
