@@ -52,15 +52,7 @@ Result<std::vector<T>> read_whole(const fs::path& path) {
   if (!file) {
     return file.error();
   }
-  if (file->bytes() > kMostBytes) {
-    return bad_input(fmt::format("{}: has {} bytes; needed {} or fewer", file->name(),
-                                 file->bytes(), kMostBytes));
-  }
-  std::vector<T> bytes(file->bytes());
-  if (auto read = file->read(0, std::as_writable_bytes(std::span(bytes))); !read) {
-    return read.error();
-  }
-  return bytes;
+  return file->whole<T>(kMostBytes);
 }
 
 class CifarSource final : public Source {

@@ -33,15 +33,11 @@ Result<Image> read_picture(const std::filesystem::path& path,
   if (!file) {
     return file.error();
   }
-  if (file->bytes() > kMostBytes) {
-    return bad_input(fmt::format("{}: has {} bytes; needed {} or fewer", file->name(),
-                                 file->bytes(), kMostBytes));
+  const auto bytes = file->whole(kMostBytes);
+  if (!bytes) {
+    return bytes.error();
   }
-  std::vector<std::byte> bytes(file->bytes());
-  if (auto filled = file->read(0, bytes); !filled) {
-    return filled.error();
-  }
-  return decode_image(bytes, file->name(), policy, part);
+  return decode_image(*bytes, file->name(), policy, part);
 }
 
 std::string turned_remark(std::int64_t pictures) {

@@ -49,6 +49,13 @@ Result<InputFile> InputFile::open(const fs::path& path) {
   return file;
 }
 
+Result<void> InputFile::check_bytes(std::uint64_t most) const {
+  if (bytes_ > most) {
+    return bad_input(fmt::format("{}: has {} bytes; needed {} or fewer", name_, bytes_, most));
+  }
+  return {};
+}
+
 Result<void> InputFile::read(std::uint64_t offset, std::span<std::byte> into) const {
   while (!into.empty()) {
     const ssize_t got = ::pread(descriptor_.number(), into.data(),

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -31,7 +32,7 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-/// A regular file that is read at offsets, never as a whole.
+/// A regular file that is read at offsets, or as a whole where it is small enough.
 class InputFile {
  public:
   /// Errors (bad_input): there is no such file, it may not be read, it is a folder or a device.
@@ -44,8 +45,24 @@ class InputFile {
   /// Fills `into` from `offset` on. Errors (bad_input): the file cannot be read or has become
   /// shorter.
   Result<void> read(std::uint64_t offset, std::span<std::byte> into) const;
+  /// All of it, as `T`s of one byte. Errors (bad_input): more than `most` bytes, which are not
+  /// read; as read().
+  template <class T = std::byte>
+  Result<std::vector<T>> whole(std::uint64_t most) const {
+    static_assert(sizeof(T) == 1);
+    if (const auto small = check_bytes(most); !small) {
+      return small.error();
+    }
+    std::vector<T> all(bytes_);
+    if (const auto filled = read(0, std::as_writable_bytes(std::span(all))); !filled) {
+      return filled.error();
+    }
+    return all;
+  }
 
  private:
+  Result<void> check_bytes(std::uint64_t most) const;
+
   FileDescriptor descriptor_;
   std::string name_;
   std::uint64_t bytes_ = 0;
