@@ -18,6 +18,10 @@
 // for every block of keys. Division by the row's sum comes last, d instead of n times.
 //
 // A row's bits depend on its own query and its image's keys alone.
+//
+// Rejected: weights as pairs of bf16 where there are instructions for these. A Sapphire Rapids
+// does one VDPBF16PS where it does two multiply-adds of numbers, so nothing is won but the cost
+// of rounding (vit_tiny, 16 images: 26 to 30 ms); the scores gain from not being converted.
 
 namespace halfwatt::cpu::HALFWATT_ISA_NAMESPACE {
 
@@ -42,16 +46,43 @@ inline Head head_at(const AttentionShape& shape, Index at) {
           .lse = at * shape.tokens};
 }
 
+/// Elements from a row of scores to the next: whole tiles, and an odd number of cache lines, so
+/// that what a tile reads of one row after another does not fall into one set of the cache.
+template <class T>
+Index score_stride(Index tokens) {
+  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
+  return (rounded_up(rounded_up(tokens, kTileRows), kLine) / kLine | 1) * kLine;
+}
+
+/// Those that have no score, up to a whole vector, get a weight of 0.
+template <class T>
+Index with_scores_filled_up(T* row, Index tokens) {
+  const Index all = rounded_up(tokens, kLanes<T>);
+  for (Index j = tokens; j < all; ++j) {
+    row[j] = -__builtin_inff();
+  }
+  return all;
+}
+
+template <class E>
+inline constexpr bool kHasNumbers = std::is_same_v<Packed<E>, Real<E>>;
+
+/// Whether rows of q and dout can be read where they lie.
+template <class E>
+bool has_queries_in_place(Index width) {
+  return kReadsInPlace<E> && width % static_cast<Index>(sizeof(Packed<E>) / sizeof(E)) == 0;
+}
+
 template <class E>
 struct AttentionScratch {
   using T = Real<E>;
   Packed<E>* queries;  // [kQueries, d] as numbers, where they cannot be read in place
   Packed<E>* keys;     // [d][n], packed; numbers times the scale
   T* values;           // [n][d], packed
-  T* scores;           // [kQueries, n]
+  T* scores;           // [kQueries, n], rows as long as score_stride() says
   T* mixed;            // [kQueries, d]
   Packed<E>* few;      // a tile of queries
-  T* few_scores;       // a tile of scores
+  T* few_weights;      // a tile of weights
 };
 
 template <class E>
@@ -60,13 +91,14 @@ AttentionScratch<E> lay_out_attention(Scratch& scratch, const AttentionShape& sh
   using P = Packed<E>;
   const Index n = shape.tokens;
   const Index d = shape.width;
-  return {.queries = scratch.take<P>(kReadsInPlace<E> ? 0 : kQueries * d),
-          .keys = scratch.take<P>(rounded_up(n, kTileColumns<T>) * steps_of<P>(d)),
-          .values = scratch.take<T>(rounded_up(d, kTileColumns<T>) * n),
-          .scores = scratch.take<T>(kQueries * n),
-          .mixed = scratch.take<T>(kQueries * d),
-          .few = scratch.take<P>(kTileRows * steps_of<P>(d)),
-          .few_scores = scratch.take<T>(kTileRows * n)};
+  return {
+      .queries = scratch.take<P>(has_queries_in_place<E>(d) ? 0 : kQueries * steps_of<P>(d)),
+      .keys = scratch.take<P>(rounded_up(n, kTileColumns<T>) * steps_of<P>(d)),
+      .values = scratch.take<T>(rounded_up(d, kTileColumns<T>) * n),
+      .scores = scratch.take<T>(kQueries * score_stride<T>(n)),
+      .mixed = scratch.take<T>(kQueries * d),
+      .few = scratch.take<P>(kTileRows * steps_of<P>(d)),
+      .few_weights = scratch.take<T>(kTileRows * n)};
 }
 
 template <class E>
@@ -76,28 +108,44 @@ std::size_t attention_forward_bytes(const AttentionShape& shape, int threads) {
   return scratch.bytes(threads);
 }
 
-/// Rows of q as a tile reads them: where they lie, or made numbers.
+/// Rows of q as a tile reads them: where they lie, or a copy in numbers, or in pairs that an
+/// odd row does not have of itself.
 template <class E>
 TileRows<Packed<E>> readable_queries(
-    const E* q, Index stride, Index rows, Index width, Packed<E>* numbers) {
-  if constexpr (kReadsInPlace<E>) {
-    const Index stored = static_cast<Index>(sizeof(Packed<E>) / sizeof(E));
-    return {reinterpret_cast<const Packed<E>*>(q), stride / stored};
-  } else {
-    for (Index i = 0; i < rows; ++i) {
-      const E* row = q + i * stride;
-      Packed<E>* to = numbers + i * width;
+    const E* q, Index stride, Index rows, Index width, Packed<E>* copy) {
+  using P = Packed<E>;
+  if (has_queries_in_place<E>(width)) {
+    return {reinterpret_cast<const P*>(q), stride / static_cast<Index>(sizeof(P) / sizeof(E))};
+  }
+  const Index steps = steps_of<P>(width);
+  for (Index i = 0; i < rows; ++i) {
+    const E* row = q + i * stride;
+    P* to = copy + i * steps;
+    if constexpr (kHasNumbers<E>) {
       each(0, width, [=](Index j) { to[j] = real(row[j]); });
+    } else {
+      pack_stored<1>(Operand<E>{row, 0, 1}, 1, width, to);
     }
-    return {numbers, width};
+  }
+  return {copy, steps};
+}
+
+/// Keys, packed. Numbers are scaled then; pairs must stay as they are stored, and it is the
+/// scores that are scaled.
+template <class E>
+void pack_keys(const Operand<E>& keys,
+               const AttentionShape& shape,
+               Real<E> scale,
+               Packed<E>* to) {
+  constexpr int kColumns = kTileColumns<Real<E>>;
+  if constexpr (kHasNumbers<E>) {
+    pack<kColumns>(keys, shape.tokens, shape.width, scale, to);
+  } else {
+    pack_stored<kColumns>(keys, shape.tokens, shape.width, to);
   }
 }
 
-template <class E>
-inline constexpr bool kHasNumbers = std::is_same_v<Packed<E>, Real<E>>;
-
-/// Keys and values of a head, packed. Numbers of keys are scaled then; pairs must stay as they
-/// are stored, and it is the scores that are scaled.
+/// Keys and values of a head.
 template <class E>
 void pack_head(const AttentionForward<E>& job,
                const Head& head,
@@ -105,15 +153,9 @@ void pack_head(const AttentionForward<E>& job,
   using T = Real<E>;
   const AttentionShape& shape = job.shape;
   const E* k = job.qkv + head.qkv + head.part;
-  const E* v = k + head.part;
-  const Operand<E> keys{k, head.qkv_stride, 1};
-  if constexpr (kHasNumbers<E>) {
-    pack<kTileColumns<T>>(keys, shape.tokens, shape.width, job.scale, scratch.keys);
-  } else {
-    pack_stored<kTileColumns<T>>(keys, shape.tokens, shape.width, scratch.keys);
-  }
-  pack<kTileColumns<T>>(Operand<E>{v, 1, head.qkv_stride}, shape.width, shape.tokens, T(1),
-                        scratch.values);
+  pack_keys(Operand<E>{k, head.qkv_stride, 1}, shape, job.scale, scratch.keys);
+  pack<kTileColumns<T>>(Operand<E>{k + head.part, 1, head.qkv_stride}, shape.width,
+                        shape.tokens, T(1), scratch.values);
 }
 
 /// `queries` queries from `first` on of one head.
@@ -135,26 +177,27 @@ void attend(const AttentionForward<E>& job,
                        .a = readable_queries(q, head.qkv_stride, queries, d, scratch.queries),
                        .b = scratch.keys,
                        .c = scratch.scores,
-                       .c_stride = n,
+                       .c_stride = score_stride<T>(n),
                        .copy = scratch.few});
   T sums[kQueries];
   for (Index i = 0; i < queries; ++i) {
-    T* row = scratch.scores + i * n;
+    T* row = scratch.scores + i * score_stride<T>(n);
     if constexpr (!kHasNumbers<E>) {
       each(0, n, [=](Index j) { row[j] *= job.scale; });
     }
-    const T shift = shift_of(row, n);
-    sums[i] = exp_row(row, n, shift, row);
+    const Index whole = with_scores_filled_up(row, n);
+    const T shift = shift_of(row, whole);
+    sums[i] = exp_row(row, whole, shift, row);
     job.lse[head.lse + first + i] = shift + log_of(sums[i]);
   }
   multiply_rows(RowProduct<T, T>{.m = queries,
                                  .n = d,
                                  .steps = n,
-                                 .a = {scratch.scores, n},
+                                 .a = {scratch.scores, score_stride<T>(n)},
                                  .b = scratch.values,
                                  .c = scratch.mixed,
                                  .c_stride = d,
-                                 .copy = scratch.few_scores});
+                                 .copy = scratch.few_weights});
   for (Index i = 0; i < queries; ++i) {
     const T share = sums[i] == 0 ? 0 : 1 / sums[i];
     const T* mixed = scratch.mixed + i * d;

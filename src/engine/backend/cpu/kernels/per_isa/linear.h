@@ -112,7 +112,7 @@ void linear(Workers& workers, const Linear<E>& job) {
       const B* panel = panels + column * steps;
       fetch_next_panel(panel, steps * kTileColumns<T>, place.row_tile - place.first,
                        smaller(tiles.block, tiles.row_tiles - place.first));
-      tile_sums<T, 1>(a.first, a.stride, panel, steps, sums);
+      tile_sums<T, Left::rows>(a.first, a.stride, panel, steps, sums);
       for (Index i = 0; i < rows; ++i) {
         store_linear(job, sums[i], row + i, column);
       }

@@ -133,14 +133,14 @@ class MatmulRows {
       const P* first = reinterpret_cast<const P*>(job_.a + row * job_.a_stride + pass_.k);
       const TileRows<P> a = filled_tile(TileRows<P>{first, stride},
                                         smaller(kTileRows, job_.m - row), steps_, few_);
-      tile_sums<T, 1>(a.first, a.stride, panel, steps_, sums);
+      tile_sums<T, Left::rows>(a.first, a.stride, panel, steps_, sums);
       return;
     }
     if (place.first != packed_) {
       pack_block(place.first, tiles.block);
     }
-    tile_sums<T, kTileRows>(block_ + (place.row_tile - place.first) * kTileRows * steps_,
-                            Index{1}, panel, steps_, sums);
+    tile_sums<T, Left::steps>(block_ + (place.row_tile - place.first) * kTileRows * steps_,
+                              Index{kTileRows}, panel, steps_, sums);
   }
 
  private:

@@ -122,6 +122,18 @@ void pack_stored(const Operand<E>& from, Index count, Index depth, Packed<E>* to
         const E* step = panel + k * from.along;
         const Index next = k + 1 < depth ? from.along : 0;
         const std::uint32_t keep = k + 1 < depth ? 0xffff0000U : 0;
+        if (valid == Width && from.across == 1) {
+          each(0, Width, [=](Index i) {
+            to[i].bits = (static_cast<std::uint32_t>(step[i + next]) << 16 & keep) | step[i];
+          });
+          continue;
+        }
+        if (valid == Width && next == 1) {  // they lie as a pair
+          for (int i = 0; i < Width; ++i) {
+            __builtin_memcpy(to + i, step + i * from.across, sizeof *to);
+          }
+          continue;
+        }
         for (Index i = 0; i < Width; ++i) {
           const Index at = (i < valid ? i : 0) * from.across;
           const std::uint32_t high = static_cast<std::uint32_t>(step[at + next]) << 16 & keep;
@@ -227,13 +239,18 @@ void load_two(const B* from, Vector<T>& first, Vector<T>& second) {
   }
 }
 
-/// Sums over `steps` of k of a tile with a panel of pairs, numbers or bf16. Entry (i, k) of the
-/// tile's rows is a[i * across + k * kAlong].
-template <class T, Index kAlong, class P, class B>
+/// How the left side of a tile lies: row by row, entry (i, k) of it at i * stride + k, or step
+/// by step, at k * stride + i.
+enum class Left { rows, steps };
+
+/// Sums over `steps` of k of a tile with a panel of pairs, numbers or bf16.
+template <class T, Left kLeft, class P, class B>
 void tile_sums(
-    const P* a, Index across, const B* panel, Index steps, T (*sums)[kTileColumns<T>]) {
+    const P* a, Index stride, const B* panel, Index steps, T (*sums)[kTileColumns<T>]) {
+  const Index across = kLeft == Left::rows ? stride : 1;
+  const Index along = kLeft == Left::rows ? 1 : stride;
   Vector<T> own[kTileRows][2] = {};
-  for (Index k = 0; k < steps; ++k, a += kAlong, panel += kTileColumns<T>) {
+  for (Index k = 0; k < steps; ++k, a += along, panel += kTileColumns<T>) {
     if constexpr (std::is_same_v<P, Pair>) {
 #pragma GCC unroll 12
       for (int i = 0; i < kTileRows; ++i) {
@@ -295,7 +312,8 @@ void multiply_rows(const RowProduct<T, P>& product) {
         filled_tile({product.a.first + i * product.a.stride, product.a.stride}, rows,
                     product.steps, product.copy);
     for (Index j = 0; j < product.n; j += kTileColumns<T>) {
-      tile_sums<T, 1>(a.first, a.stride, product.b + j * product.steps, product.steps, sums);
+      tile_sums<T, Left::rows>(a.first, a.stride, product.b + j * product.steps, product.steps,
+                               sums);
       const Index columns = smaller(kTileColumns<T>, product.n - j);
       for (Index row = 0; row < rows; ++row) {
         T* c = product.c + (i + row) * product.c_stride + j;
@@ -303,6 +321,41 @@ void multiply_rows(const RowProduct<T, P>& product) {
           __builtin_memcpy(c, sums[row], sizeof sums[row]);
         } else {
           __builtin_memcpy(c, sums[row], static_cast<std::size_t>(columns) * sizeof(T));
+        }
+      }
+    }
+  }
+}
+
+/// c [m, n] (+)= a^T b, a [steps, m] where it lies, its rows `a_stride` apart and readable up
+/// to a whole tile, b packed.
+template <class T>
+struct ColumnProduct {
+  Index m, n, steps;
+  const T* a;
+  Index a_stride;
+  const T* b;
+  T* c;
+  Index c_stride;
+  bool accumulate;
+};
+
+template <class T>
+void multiply_columns(const ColumnProduct<T>& product) {
+  T sums[kTileRows][kTileColumns<T>];
+  for (Index i = 0; i < product.m; i += kTileRows) {
+    const Index rows = smaller(kTileRows, product.m - i);
+    for (Index j = 0; j < product.n; j += kTileColumns<T>) {
+      tile_sums<T, Left::steps>(product.a + i, product.a_stride, product.b + j * product.steps,
+                                product.steps, sums);
+      const Index columns = smaller(kTileColumns<T>, product.n - j);
+      for (Index row = 0; row < rows; ++row) {
+        T* c = product.c + (i + row) * product.c_stride + j;
+        const T* from = sums[row];
+        if (product.accumulate) {
+          each(0, columns, [=](Index at) { c[at] += from[at]; });
+        } else {
+          each(0, columns, [=](Index at) { c[at] = from[at]; });
         }
       }
     }
