@@ -5,8 +5,8 @@ namespace halfwatt {
 namespace {
 
 // inputs: x [..., K], weights [N, K] that lie in panels, maybe a bias [N]. What matmul gives of
-// x and the weights transposed; with attribute `gelu` the GELU of it as it would have been
-// stored. attributes `columns` and `steps`: the panels.
+// x and the weights transposed; with attribute `gelu` the GELU of it, as it would have been
+// stored or as it is before that. attributes `columns` and `steps`: the panels.
 Result<Types> outputs(const Node& node, Inputs inputs) {
   const TensorType& x = inputs[0];
   const TensorType& weights = inputs[1];

@@ -54,17 +54,13 @@ class LayOut {
       }
     }
     const Node& weights = from_->node(node.inputs[1].node);
-    const auto& all = targets_[static_cast<std::size_t>(node.device)].panels;
-    const auto found = all.find(weights.outputs[0].dtype);
-    if (weights.op != Op::read || found == all.end() ||
+    const auto& liked = targets_[static_cast<std::size_t>(node.device)].panels;
+    const TensorType& type = weights.outputs[0];
+    if (!liked || weights.op != Op::read || type.shape.rank() != 2 ||
         written_.count(weights.attributes.word("state")) > 0) {
       return std::nullopt;
     }
-    const Shape& shape = weights.outputs[0].shape;
-    const Panels& panels = found->second;
-    return shape.rank() == 2 && shape[0] % panels.columns == 0 && shape[1] % panels.steps == 0
-               ? std::optional(panels)
-               : std::nullopt;
+    return liked(type.dtype, type.shape);
   }
 
   // A read of weights that only products see which read their panels instead.

@@ -40,8 +40,9 @@ struct Target {
   /// How long a node takes, where that is known better than by the rates above: it was
   /// measured.
   std::function<std::optional<Seconds>(const Graph&, int node)> time;
-  /// By dtype: how weights that are only loaded best lie for a linear node; none: row by row.
-  std::map<DType, Panels> panels;
+  /// How weights [features, width] that are only loaded best lie for a linear node; none: row
+  /// by row. Empty: always so.
+  std::function<std::optional<Panels>(DType, const Shape& weights)> panels;
   std::string source;  ///< where the rates come from: "data sheet"
   /// What the last bits of its results depend on, by what it is: threads, isa, libraries.
   std::map<std::string, std::string> arithmetic;

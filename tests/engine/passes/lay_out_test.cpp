@@ -15,7 +15,11 @@ const VitConfig kMicro = *vit_named("vit_micro_patch4_16");
 
 Target liking_panels(std::string name) {
   Target target = made_up(std::move(name));
-  target.panels = {{DType::f32, {16, 1}}, {DType::bf16, {32, 2}}};
+  target.panels = [](DType dtype, const Shape& weights) -> std::optional<Panels> {
+    const Panels panels = dtype == DType::f32 ? Panels{16, 1} : Panels{32, 2};
+    const bool liked = dtype == DType::f32 || dtype == DType::bf16;
+    return liked && weights[0] % panels.columns == 0 ? std::optional(panels) : std::nullopt;
+  };
   return target;
 }
 

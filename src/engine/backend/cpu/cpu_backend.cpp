@@ -56,12 +56,6 @@ Support support(const Graph& graph, int id) {
   return {native ? Support::Kind::native : Support::Kind::emulated, {}};
 }
 
-template <class E>
-Panels panels(cpu::Isa isa) {
-  const cpu::PanelShape& shape = cpu::kernels<E>(isa).panels;
-  return {shape.columns, shape.steps};
-}
-
 class CpuExecutable final : public Executable {
  public:
   CpuExecutable(const Plan& plan, int device, const Bound& bound, const Machine& machine)
@@ -143,10 +137,9 @@ class CpuBackend final : public Backend {
     target_.arithmetic = {{"isa", std::string(cpu::text(isa))},
                           {"products", cpu::product_library_name()},
                           {"threads", fmt::format("{}", threads)}};
-    target_.panels[DType::f32] = panels<float>(isa);
-    if (!(cpu::has_matrix_tiles() && library_has_bf16())) {
-      target_.panels[DType::bf16] = panels<cpu::Bf16>(isa);
-    }
+    target_.panels = [this](DType dtype, const Shape& weights) {
+      return panels(dtype, weights);
+    };
     target_.workspace = [this](const Graph& graph, int id) { return workspace(graph, id); };
   }
 
@@ -185,12 +178,21 @@ class CpuBackend final : public Backend {
  private:
   using Count = std::atomic<std::size_t>;
 
-  // With AMX it multiplies bf16 three times as fast as the kernels do.
-  bool library_has_bf16() const {
-    cpu::ProductShape shape;
-    shape.m = shape.n = shape.k = 64;
-    shape.operands = shape.result = DType::bf16;
-    return products_ && products_->has(shape);
+  // The library's, where it has some: with AMX it multiplies bf16 many times as fast as the
+  // kernels do.
+  std::optional<Panels> panels(DType dtype, const Shape& weights) const {
+    const auto library = products_ ? products_->panels(dtype, weights[0], weights[1])
+                                   : std::optional<cpu::PanelShape>();
+    if (!library && dtype != DType::f32 && dtype != DType::bf16) {
+      return std::nullopt;
+    }
+    const cpu::PanelShape own = dtype == DType::f32
+                                    ? cpu::kernels<float>(machine_.isa).panels
+                                    : cpu::kernels<cpu::Bf16>(machine_.isa).panels;
+    const cpu::PanelShape shape = library.value_or(own);
+    return weights[0] % shape.columns == 0 && weights[1] % shape.steps == 0
+               ? std::optional(Panels{shape.columns, shape.steps})
+               : std::nullopt;
   }
 
   std::size_t workspace(const Graph& graph, int id) const {

@@ -17,6 +17,11 @@ namespace {
 
 // Parts begin at a multiple of this: rows and columns of its tiles.
 constexpr Index kGrain = 16;
+// Weights as its products of bf16 on matrix tiles (AMX) read them: its BA16a64b2a, whose blocks
+// of 32 steps follow each other as pairs do. Of weights that lie otherwise every call makes a
+// copy that does, in every thread.
+constexpr PanelShape kPanels{64, 2};
+constexpr Index kPanelDepth = 32;
 
 dnnl::memory::data_type type_of(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
@@ -30,14 +35,15 @@ dnnl::memory::desc matrix(
 }
 
 // The part of a product that one thread computes: along the longer side of c, so that what the
-// library packs is packed by as few threads as can be.
+// library packs is packed by as few threads as can be; rows where b is packed already, as it
+// has no tiles for a c with gaps.
 struct Part {
   bool of_rows;
   Index begin, count;
 };
 
 std::vector<Part> parts_of(const ProductShape& shape, int threads) {
-  const bool of_rows = shape.m >= shape.n;
+  const bool of_rows = shape.b_in_panels || shape.m >= shape.n;
   const Index all = of_rows ? shape.m : shape.n;
   const Index each =
       std::max(kGrain, ((all + threads - 1) / threads + kGrain - 1) / kGrain * kGrain);
@@ -61,6 +67,7 @@ class OneDnn final : public ProductLibrary {
   OneDnn() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
     attributes_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     has_bf16_ = makes_bf16();
+    has_panels_ = has_bf16_ && reads_panels();
   }
 
   bool has(const ProductShape& shape) const override {
@@ -69,6 +76,12 @@ class OneDnn final : public ProductLibrary {
     };
     return computes(shape.operands) && computes(shape.result) && shape.m > 0 && shape.n > 0 &&
            shape.k > 0 && (shape.operands != DType::bf16 || has_bf16_);
+  }
+
+  std::optional<PanelShape> panels(DType dtype, Index n, Index k) const override {
+    const bool reads =
+        has_panels_ && dtype == DType::bf16 && n % kPanels.columns == 0 && k % kPanelDepth == 0;
+    return reads ? std::optional(kPanels) : std::nullopt;
   }
 
   std::size_t prepare(const Workers& workers, const ProductShape& shape) override {
@@ -109,7 +122,7 @@ class OneDnn final : public ProductLibrary {
 
   // On processors without AVX-512 it has no product of bf16, and says so only when asked for
   // one.
-  bool makes_bf16() {
+  bool makes_bf16() const {
     ProductShape small;
     small.m = small.n = small.k = kGrain;
     small.operands = small.result = DType::bf16;
@@ -121,16 +134,36 @@ class OneDnn final : public ProductLibrary {
     }
   }
 
-  Ready make(const ProductShape& shape, const Part& part) {
+  // Whether a product of it on matrix tiles reads panels as they are.
+  bool reads_panels() const {
+    ProductShape small;
+    small.m = small.n = small.k = kPanels.columns;
+    small.b_transposed = small.b_in_panels = small.has_bias = true;
+    small.operands = small.result = DType::bf16;
+    try {
+      const MatmulMemory memory = memory_of(small, {true, 0, small.m});
+      const std::string name = matmul_primitive(engine_, memory, attributes_).impl_info_str();
+      return name.find("amx") != std::string::npos;
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }
+
+  static MatmulMemory memory_of(const ProductShape& shape, const Part& part) {
     const Index m = part.of_rows ? part.count : shape.m;
     const Index n = part.of_rows ? shape.n : part.count;
-    MatmulMemory memory{
-        matrix(m, shape.k, shape.a_transposed ? shape.m : shape.k, shape.a_transposed,
-               shape.operands),
-        matrix(shape.k, n, shape.b_transposed ? shape.k : shape.n, shape.b_transposed,
-               shape.operands),
-        dnnl::memory::desc({1, n}, dnnl::memory::data_type::f32, dnnl::memory::dims{n, 1}),
-        matrix(m, n, shape.n, false, shape.result), shape.has_bias};
+    return {matrix(m, shape.k, shape.a_transposed ? shape.m : shape.k, shape.a_transposed,
+                   shape.operands),
+            shape.b_in_panels ? dnnl::memory::desc({shape.k, n}, type_of(shape.operands),
+                                                   dnnl::memory::format_tag::BA16a64b2a)
+                              : matrix(shape.k, n, shape.b_transposed ? shape.k : shape.n,
+                                       shape.b_transposed, shape.operands),
+            dnnl::memory::desc({1, n}, dnnl::memory::data_type::f32, dnnl::memory::dims{n, 1}),
+            matrix(m, n, shape.n, false, shape.result), shape.has_bias};
+  }
+
+  Ready make(const ProductShape& shape, const Part& part) const {
+    const MatmulMemory memory = memory_of(shape, part);
     const auto description = matmul_primitive(engine_, memory, attributes_);
     return {part, memory, dnnl::matmul(description), description.scratchpad_desc().get_size(),
             description.scratchpad_desc()};
@@ -177,6 +210,7 @@ class OneDnn final : public ProductLibrary {
   dnnl::stream stream_;
   dnnl::primitive_attr attributes_;
   bool has_bf16_ = false;
+  bool has_panels_ = false;
   std::map<ProductShape, std::vector<Ready>> ready_;
 };
 

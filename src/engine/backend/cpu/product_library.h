@@ -2,8 +2,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
-#include "engine/backend/cpu/kernels/workers.h"
+#include "engine/backend/cpu/kernels/kernels.h"
 #include "engine/tensor/dtype.h"
 
 namespace halfwatt::cpu {
@@ -14,6 +15,7 @@ struct ProductShape {
   bool a_transposed = false;  ///< a is [k, m]
   bool b_transposed = false;  ///< b is [n, k]
   bool has_bias = false;      ///< f32 [n]
+  bool b_in_panels = false;   ///< b is [n, k] in the library's panels
   DType operands = DType::f32;
   DType result = DType::f32;
   auto operator<=>(const ProductShape&) const = default;
@@ -33,6 +35,8 @@ class ProductLibrary {
   virtual ~ProductLibrary() = default;
   /// Whether it computes products of that kind.
   virtual bool has(const ProductShape& shape) const = 0;
+  /// How it would have weights [n, k] of a product lie, if not row by row.
+  virtual std::optional<PanelShape> panels(DType dtype, Index n, Index k) const = 0;
   /// Makes ready what run() needs, and returns the bytes of workspace that it takes.
   virtual std::size_t prepare(const Workers& workers, const ProductShape& shape) = 0;
   /// Each thread computes a part of its own, so that the same bits come out of the same number

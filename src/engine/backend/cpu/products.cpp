@@ -10,19 +10,39 @@ namespace halfwatt::cpu {
 namespace {
 
 // Through the library, into which tf32 and fp8 operands go as the floats they were rounded to.
+// Returns where the result is, that the call has not finished with.
 template <class E>
-void matmul_by_library(Call& call, const ProductShape& shape) {
+E* matmul_by_library(Call& call, const ProductShape& shape) {
   ProductLibrary& library = *call.products();
   ProductOperands operands{};
   operands.a = reinterpret_cast<const std::byte*>(operand<E>(call, 0, "math_a"));
   operands.b = reinterpret_cast<const std::byte*>(operand<E>(call, 1, "math_b"));
   operands.bias = shape.has_bias ? call.as<float>(2) : nullptr;
-  operands.c = reinterpret_cast<std::byte*>(call.to<E>(0));
+  E* const c = call.to<E>(0);
+  operands.c = reinterpret_cast<std::byte*>(c);
   operands.workspace = call.scratch(library.prepare(call.workers(), shape));
   if (!call.is_dry()) {
     library.run(call.workers(), shape, operands);
   }
-  call.finish();
+  return c;
+}
+
+// The shape of a linear node whose weights lie as the library has asked for.
+std::optional<ProductShape> linear_by_library(const Call& call) {
+  const TensorType& x = call.input(0).type;
+  ProductShape shape;
+  shape.m = x.shape.rows();
+  shape.k = x.shape.last(0);
+  shape.n = call.input(1).type.shape[0];
+  shape.b_transposed = shape.b_in_panels = true;
+  shape.has_bias = call.inputs() == 3;
+  shape.operands = shape.result = x.dtype;
+  const auto panels = call.products() ? call.products()->panels(x.dtype, shape.n, shape.k)
+                                      : std::optional<PanelShape>();
+  return panels && panels->columns == call.attributes().integer("columns") &&
+                 panels->steps == call.attributes().integer("steps")
+             ? std::optional(shape)
+             : std::nullopt;
 }
 
 ProductShape product_shape(const Call& call, DType dtype) {
@@ -44,7 +64,8 @@ void matmul(Call& call) {
   if constexpr (!std::is_same_v<E, double>) {
     const ProductShape shape = product_shape(call, stored_as<E>());
     if (call.products() && call.products()->has(shape)) {
-      return matmul_by_library<E>(call, shape);
+      matmul_by_library<E>(call, shape);
+      return call.finish();
     }
   }
   const Shape& a = call.input(0).type.shape;
@@ -75,6 +96,15 @@ void matmul(Call& call) {
 template <class E>
 void linear(Call& call) {
   const Kernels<E>& table = kernels<E>(call.isa());
+  if constexpr (!std::is_same_v<E, double>) {
+    if (const auto shape = linear_by_library(call)) {
+      E* const y = matmul_by_library<E>(call, *shape);
+      if (call.attributes().flag("gelu") && !call.is_dry()) {
+        table.gelu_forward(call.workers(), {shape->m * shape->n, y, y});
+      }
+      return call.finish();
+    }
+  }
   const Shape& x = call.input(0).type.shape;
   Linear<E> job{};
   job.rows = x.rows();

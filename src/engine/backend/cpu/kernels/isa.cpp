@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#if HALFWATT_KERNELS_X86
-#include <cpuid.h>
-#endif
-
 #include <algorithm>
 
 namespace halfwatt::cpu {
@@ -48,20 +44,6 @@ bool machine_has([[maybe_unused]] Isa isa) {
   }
 #endif
   return isa == Isa::portable;
-}
-
-bool has_matrix_tiles() {
-#if HALFWATT_KERNELS_X86
-  // Leaf 7; clang's __builtin_cpu_supports does not know the word.
-  constexpr unsigned kAmxBf16 = 1U << 22;
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0;
-#else
-  return false;
-#endif
 }
 
 Result<Isa> chosen_isa(const char* wanted) {

@@ -23,9 +23,6 @@ std::string_view text(Isa isa);
 /// Whether this program was built for `isa` and runs on a processor that has it.
 bool machine_has(Isa isa);
 
-/// Whether the processor multiplies tiles of bf16 (AMX). No kernel here does; libraries do.
-bool has_matrix_tiles();
-
 /// The most that the machine has or, if `wanted` (the variable HALFWATT_ISA) is neither null
 /// nor empty, what it names. bad_input if that is no ISA, or none of this machine.
 Result<Isa> chosen_isa(const char* wanted);
