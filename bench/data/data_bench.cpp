@@ -35,19 +35,18 @@ class Tasks {
   }
 
   void resize(const Resampler& with) {
-    made_ = resize_part(image_, {whole(image_), kSide, kSide, Filter::bicubic},
-                        {0, 0, kSide, kSide}, with);
+    made_ = resize_part(image_, whole(Resizing{whole(image_), kSide, kSide, Filter::bicubic}),
+                        with);
   }
   // What `evaluation_view` does at crop 0.9: the short side to 248, the middle 224 of both.
   void evaluate(const Resampler& with) {
-    made_ = resize_part(image_, {whole(image_), 330, 248, Filter::bicubic},
-                        {53, 12, kSide, kSide}, with);
+    made_ = resize_part(
+        image_, {{whole(image_), 330, 248, Filter::bicubic}, {53, 12, kSide, kSide}}, with);
     write(false);
   }
   void train(const Resampler& with) {
     const TrainingView view = training_view({}, image_.width, image_.height, {1, 0, sample_++});
-    made_ =
-        resize_part(image_, {view.crop, kSide, kSide, view.filter}, {0, 0, kSide, kSide}, with);
+    made_ = resize_part(image_, part_of(view, kSide), with);
     write(view.flip);
   }
   void tensor(const Resampler&) {

@@ -40,17 +40,17 @@ class PhotoTasks {
 
  private:
   Image evaluation_pixels(std::span<const std::byte> jpeg) {
-    const Image image = decoded(jpeg, [this](std::int64_t width, std::int64_t height) {
-      return evaluation_part(width, height, how_);
-    });
-    return evaluation_view(image, how_);
+    return framed(decoded(jpeg,
+                          [this](std::int64_t width, std::int64_t height) {
+                            return evaluation_part(width, height, how_);
+                          }),
+                  kSide);
   }
   Image training_pixels(std::span<const std::byte> jpeg) {
-    const Image image = decoded(jpeg, [this](std::int64_t width, std::int64_t height) {
+    return decoded(jpeg, [this](std::int64_t width, std::int64_t height) {
       view_ = training_view({}, width, height, {1, 0, sample_++});
-      return view_.crop;
+      return part_of(view_, kSide);
     });
-    return pixels_of(image, view_, kSide);
   }
   static Image decoded(std::span<const std::byte> jpeg, const PartOf& part) {
     auto image = decode_image(jpeg, "photo", {}, part);

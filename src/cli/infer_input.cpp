@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/rng.h"
 #include "cli/command.h"
@@ -147,7 +148,7 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
   std::vector<float> pixels;
   for (; at_ < std::ssize(paths_) && std::ssize(part.names) < most; ++at_) {
     const std::string& path = paths_[static_cast<std::size_t>(at_)];
-    const auto image =
+    auto image =
         read_picture(path, DecodePolicy{}, [&how](std::int64_t width, std::int64_t height) {
           return evaluation_part(width, height, how);
         });
@@ -158,7 +159,7 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
     turned_ += image->turned ? 1 : 0;
     pixels.resize(pixels.size() + static_cast<std::size_t>(one));
     const std::span<float> own = std::span(pixels).last(static_cast<std::size_t>(one));
-    to_tensor(evaluation_view(*image, how), how.normalisation, false,
+    to_tensor(framed(std::move(*image), how.size), how.normalisation, false,
               std::as_writable_bytes(own), DType::f32);
     part.names.push_back(path);
   }

@@ -67,7 +67,7 @@ TrainingView training_view(const Augmentation& how,
   TrainingView view = {
       in_the_middle(how, width, height),
       how.filter.value_or(words[1] % 2 == 0 ? Filter::bilinear : Filter::bicubic),
-      uniform(words[0], 0, 1) < how.flip};
+      mirrored(how, key)};
   const KeyedRandom crops(key.seed, "data.crop", key.epoch);
   for (std::uint32_t attempt = 0; attempt < kTries; ++attempt) {
     if (const auto box = tried(how, width, height, crops.block(key.sample, attempt))) {
@@ -78,8 +78,17 @@ TrainingView training_view(const Augmentation& how,
   return view;
 }
 
+bool mirrored(const Augmentation& how, const ViewKey& key) {
+  const KeyedRandom choices(key.seed, "data.view", key.epoch);
+  return uniform(choices.block(key.sample, 0)[0], 0, 1) < how.flip;
+}
+
+ResizedPart part_of(const TrainingView& view, std::int64_t size) {
+  return whole(Resizing{view.crop, size, size, view.filter});
+}
+
 Image pixels_of(const Image& image, const TrainingView& view, std::int64_t size) {
-  return resize(image, view.crop, size, size, view.filter);
+  return resize_part(image, part_of(view, size));
 }
 
 }  // namespace halfwatt

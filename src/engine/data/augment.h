@@ -39,7 +39,12 @@ TrainingView training_view(const Augmentation& how,
                            std::int64_t height,
                            const ViewKey& key);
 
-/// The pixels of that view at side `size`, before it is mirrored: `to_tensor` does that.
+/// Whether that view is mirrored, whatever the size of the picture.
+bool mirrored(const Augmentation& how, const ViewKey& key);
+
+/// What that view at side `size` shows, before it is mirrored: `to_tensor` does that.
+ResizedPart part_of(const TrainingView& view, std::int64_t size);
+/// Its pixels.
 Image pixels_of(const Image& image, const TrainingView& view, std::int64_t size);
 
 }  // namespace halfwatt

@@ -72,8 +72,7 @@ PixelAxis::PixelAxis(const Side& side, Filter filter) {
             kTapsAtOnce * kTapsAtOnce;
   const std::size_t weights = windows_.size() * static_cast<std::size_t>(stride_);
   whole_.resize(weights);
-  low_.resize(weights);
-  high_.resize(weights);
+  parts_.resize(2 * weights);
 
   std::vector<double> raw(static_cast<std::size_t>(stride_));
   for (std::int64_t place = 0; place < places(); ++place) {
@@ -109,17 +108,17 @@ void PixelAxis::keep(std::int64_t place) {
     --count;
   }
   widest_ = std::max(widest_, count);
+  std::int16_t* const parts = parts_.data() + 2 * place * stride_;
   for (std::int64_t tap = 0; tap < count; ++tap) {
-    const auto at = static_cast<std::size_t>(place * stride_ + tap);
-    low_[at] = static_cast<std::int16_t>(whole[tap] & ((1 << kLowBits) - 1));
-    high_[at] = static_cast<std::int16_t>(whole[tap] >> kLowBits);
+    std::int16_t* const low = parts + tap / 2 * 4 + tap % 2;
+    low[0] = static_cast<std::int16_t>(whole[tap] & ((1 << kLowBits) - 1));
+    low[2] = static_cast<std::int16_t>(whole[tap] >> kLowBits);
   }
 }
 
 Weights PixelAxis::weights(std::int64_t first) const {
-  const auto at = static_cast<std::size_t>(first * stride_);
-  return {windows_.data() + first, places() - first, stride_,
-          whole_.data() + at,      low_.data() + at, high_.data() + at};
+  return {windows_.data() + first, places() - first, stride_, whole_.data() + first * stride_,
+          parts_.data() + 2 * first * stride_};
 }
 
 }  // namespace halfwatt

@@ -53,7 +53,7 @@ class PixelAxis {
   std::int64_t begin_ = 0, end_ = 0, widest_ = 0, stride_ = 0;
   std::vector<Window> windows_;
   std::vector<std::int32_t> whole_;
-  std::vector<std::int16_t> low_, high_;
+  std::vector<std::int16_t> parts_;
 };
 
 }  // namespace halfwatt

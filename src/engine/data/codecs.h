@@ -15,10 +15,12 @@ namespace halfwatt {
 struct StoredImage {
   Image image;
   std::optional<int> orientation;  ///< 1 to 8, as EXIF counts them
+  bool is_part = false;            ///< what was wanted of it, and not all of it
 };
 
-/// Decodes what begins as a JPEG does; all of it where it is progressive or not stored upright.
-/// Errors: as decode_image().
+/// Decodes what begins as a JPEG does. Where a `part` is wanted, its rows are resized as they
+/// come and the picture is never in memory; but all of it is decoded where it is progressive,
+/// of inks, not stored upright, or resized columns first. Errors: as decode_image().
 Result<StoredImage> decode_jpeg(std::span<const std::byte> bytes,
                                 const std::string& name,
                                 const DecodePolicy& policy,

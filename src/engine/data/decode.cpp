@@ -72,15 +72,21 @@ Result<Image> decode_image(std::span<const std::byte> bytes,
     if (!stored) {
       return stored.error();
     }
+    Image image = std::move(stored->image);
     if (policy.apply_orientation && stored->orientation.value_or(kUpright) != kUpright) {
-      Image image = upright(std::move(stored->image), *stored->orientation);
+      image = upright(std::move(image), *stored->orientation);
       image.turned = true;
-      return image;
     }
-    return std::move(stored->image);
+    return part && !stored->is_part ? part_of(image, part) : std::move(image);
   } catch (const std::bad_alloc&) {
     return bad_input(fmt::format("{}: its pixels do not fit into memory", name));
   }
+}
+
+Image part_of(const Image& image, const PartOf& part) {
+  Image made = resize_part(image, part(image.width, image.height));
+  made.turned = image.turned;
+  return made;
 }
 
 }  // namespace halfwatt

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "engine/data/image.h"
+#include "engine/data/resize.h"
 
 namespace halfwatt {
 
@@ -23,11 +24,12 @@ struct DecodePolicy {
   bool apply_orientation = true;
 };
 
-/// The part that will be looked at of a picture of this size: within it, and not empty.
-using PartOf = std::function<Box(std::int64_t width, std::int64_t height)>;
+/// The part that is wanted of a picture of this size, and at which size.
+using PartOf = std::function<ResizedPart(std::int64_t width, std::int64_t height)>;
 
 /// Decodes a JPEG or a PNG, told apart by their first bytes and not by `name`, to RGB. Where a
-/// `part` is given, pixels outside it may be any; those within it are the same.
+/// `part` is given, it is that of the picture, resized: what resize_part() makes, in less time
+/// and memory.
 /// Errors, in one line that begins with `name`: what was found and what was needed. A picture
 /// of which any pixel is missing or had to be guessed is an error. Safe to call from any
 /// number of threads.
@@ -35,5 +37,8 @@ Result<Image> decode_image(std::span<const std::byte> bytes,
                            const std::string& name,
                            const DecodePolicy& policy,
                            const PartOf& part = {});
+
+/// That part of a picture that is decoded already.
+Image part_of(const Image& image, const PartOf& part);
 
 }  // namespace halfwatt

@@ -19,6 +19,7 @@
 #include "engine/data/codecs.h"
 #include "engine/data/escape.h"
 #include "engine/data/exif.h"
+#include "engine/data/row_resize.h"
 
 namespace halfwatt {
 namespace {
@@ -29,6 +30,13 @@ constexpr JDIMENSION kRowsAtATime = 8;
 // Colours are smoothed over what lies beside them, and a box's edge counts as the picture's: a
 // box is read with so many pixels around it. A sample of colour is four pixels wide at most.
 constexpr std::int64_t kSmoothed = 8;
+// Rows that are in memory between decoding and a resize; a multiple of what that takes at once.
+constexpr std::int64_t kStrip = 8;
+static_assert(kStrip % kRowsAtOnce == 0 && kStrip >= kSmoothed);
+// A row that begins at a multiple of a register's bytes is written past the caches by
+// libjpeg-turbo, to be waited for by who reads it next. Rows of a strip begin beside one.
+constexpr std::int64_t kRegister = 32;
+constexpr std::int64_t kOffRegister = 8;
 
 /// a * b / 255, rounded; Pillow's MULDIV255.
 unsigned part_of(unsigned a, unsigned b) {
@@ -87,14 +95,14 @@ class JpegReader {
           fmt::format("{} components; needs 1 (grey), 3 (colour) or 4 (CMYK)", components));
     }
     inked_ = components == 4;
-    image_.pixels.resize(static_cast<std::size_t>(3 * image_.width * image_.height));
-    inks_.resize(static_cast<std::size_t>(inked_ ? 4 * image_.width : 0));
     const std::optional<int> named = orientation();  // libjpeg forgets it with the last row
-    needed_ = may_be_a_part(named) ? around(part_(image_.width, image_.height)) : whole(image_);
-    if (!escape_.run([this] { read_rows(); })) {
-      return refused(problem_);
+    if (part_ && comes_in_rows(named)) {
+      const ResizedPart wanted = part_(image_.width, image_.height);
+      if (!columns_first(wanted.how)) {
+        return read_part(wanted, named);
+      }
     }
-    return StoredImage{std::move(image_), named};
+    return read_whole(named);
   }
 
  private:
@@ -186,23 +194,76 @@ class JpegReader {
     jpeg_read_header(&info_, TRUE);
   }
 
-  void read_rows() {
+  Result<StoredImage> read_whole(std::optional<int> named) {
+    const std::int64_t stride = 3 * image_.width;
+    image_.pixels.resize(static_cast<std::size_t>(stride * image_.height));
+    inks_.resize(static_cast<std::size_t>(inked_ ? 4 * image_.width : 0));
+    const bool read = escape_.run([this, stride] {
+      start();
+      read_to(image_.height, {image_.pixels.data(), stride});
+      jpeg_finish_decompress(&info_);
+    });
+    if (!read) {
+      return refused(problem_);
+    }
+    return StoredImage{std::move(image_), named};
+  }
+
+  /// A few rows at a time, which the resize takes while they are in the innermost cache.
+  Result<StoredImage> read_part(const ResizedPart& wanted, std::optional<int> named) {
+    RowResize resize(wanted);
+    const Box& from = resize.from();
+    HALFWATT_CHECK(within(from, image_.width, image_.height), "a part lies within its picture");
+    const std::int64_t stride = (3 * image_.width / kRegister + 1) * kRegister;
+    std::vector<std::uint8_t> strip(
+        static_cast<std::size_t>(kOffRegister + kStrip * stride + kReadBehind));
+    const Rows<std::uint8_t> rows = {strip.data() + kOffRegister, stride};
+    std::int64_t left = 0;  // column that rows begin at
+    const bool begun = escape_.run([&] {
+      left = start_at(from);
+      read_to(from.top, rows);
+    });
+    if (!begun) {
+      return refused(problem_);
+    }
+    for (std::int64_t row = 0; row < from.height; row += kStrip) {
+      const std::int64_t count = std::min(kStrip, from.height - row);
+      if (!escape_.run([&] { read_to(from.top + row + count, rows); })) {
+        return refused(problem_);
+      }
+      resize.take({rows.first + 3 * (from.left - left), stride}, count);
+    }
+    if (!escape_.run([&] { finish_below(rows); })) {
+      return refused(problem_);
+    }
+    return StoredImage{resize.result(), named, true};
+  }
+
+  void start() {
     info_.out_color_space = inked_ ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&info_);
     check_components();
-    auto left = static_cast<JDIMENSION>(needed_.left);
-    auto width = static_cast<JDIMENSION>(needed_.width);
+  }
+
+  /// In front of `part`, and where rows begin from now on: what lies around it in whole blocks.
+  JDIMENSION start_at(const Box& part) {
+    start();
+    const std::int64_t begin = std::max<std::int64_t>(part.left - kSmoothed, 0);
+    const std::int64_t end = std::min(part.left + part.width + kSmoothed, image_.width);
+    auto left = static_cast<JDIMENSION>(begin);
+    auto width = static_cast<JDIMENSION>(end - begin);
     if (width < info_.output_width) {
-      jpeg_crop_scanline(&info_, &left, &width);  // to what lies around them in whole blocks
+      jpeg_crop_scanline(&info_, &left, &width);
     }
-    skip_to(needed_.top);
-    read_to(needed_.top + needed_.height, left);
-    // The last row is always read: libjpeg takes no look at the data of what is skipped to the
-    // end, and a picture is whole or refused.
-    if (info_.output_scanline < info_.output_height) {
-      skip_to(image_.height - 1);
-      read_to(image_.height, left);
-    }
+    skip_to(part.top - kSmoothed);
+    return left;
+  }
+
+  /// The last row is always read: libjpeg takes no look at the data of what is skipped to the
+  /// end, and a picture is whole or refused.
+  void finish_below(const Rows<std::uint8_t>& rows) {
+    skip_to(image_.height - 1);
+    read_to(image_.height, rows);
     jpeg_finish_decompress(&info_);
   }
 
@@ -213,40 +274,35 @@ class JpegReader {
     }
   }
 
-  /// Rows up to `end`, from column `left` on.
-  void read_to(std::int64_t end, JDIMENSION left) {
+  /// The next rows, up to `end`.
+  void read_to(std::int64_t end, const Rows<std::uint8_t>& rows) {
+    std::uint8_t* to = rows.first;
     while (info_.output_scanline < end) {
-      std::uint8_t* to =
-          image_.pixels.data() + 3 * (image_.width * info_.output_scanline + left);
-      if (inked_) {
-        JSAMPROW row = inks_.data();
-        jpeg_read_scanlines(&info_, &row, 1);
-        put_inks(row, info_.output_width, to);
-        continue;
-      }
-      std::array<JSAMPROW, kRowsAtATime> rows;
+      std::array<JSAMPROW, kRowsAtATime> pointers;
       JDIMENSION count = 0;
       for (; count < kRowsAtATime && info_.output_scanline + count < end; ++count) {
-        rows[count] = to + 3 * image_.width * count;
+        pointers[count] = to + count * rows.stride;
       }
-      jpeg_read_scanlines(&info_, rows.data(), count);
+      to += read_some(pointers.data(), count) * rows.stride;
     }
+  }
+
+  /// Up to `count` rows; how many.
+  std::int64_t read_some(JSAMPROW* rows, JDIMENSION count) {
+    if (!inked_) {
+      return jpeg_read_scanlines(&info_, rows, count);
+    }
+    JSAMPROW inks = inks_.data();
+    jpeg_read_scanlines(&info_, &inks, 1);
+    put_inks(inks, info_.output_width, rows[0]);
+    return 1;
   }
 
   // What is turned has its part elsewhere. Of a progressive JPEG that lacks its last scans
   // libjpeg smooths whole blocks over their neighbours, and at a box's edge has others.
-  bool may_be_a_part(std::optional<int> orientation) const {
+  bool comes_in_rows(std::optional<int> orientation) const {
     const bool turns = policy_.apply_orientation && orientation.value_or(kUpright) != kUpright;
-    return part_ && !turns && info_.progressive_mode == 0;
-  }
-
-  /// `part` and the pixels around it that count for it.
-  Box around(const Box& part) const {
-    HALFWATT_CHECK(within(part, image_.width, image_.height), "a part lies within its picture");
-    const std::int64_t left = std::max<std::int64_t>(part.left - kSmoothed, 0);
-    const std::int64_t top = std::max<std::int64_t>(part.top - kSmoothed, 0);
-    return {left, top, std::min(part.left + part.width + kSmoothed, image_.width) - left,
-            std::min(part.top + part.height + kSmoothed, image_.height) - top};
+    return !turns && !inked_ && info_.progressive_mode == 0;
   }
 
   /// Huffman codes take a bit at least, and every block has one. (An arithmetic coder may
@@ -302,7 +358,6 @@ class JpegReader {
   jpeg_progress_mgr progress_{};
   std::array<bool, MAX_COMPONENTS> has_component_{};
   Image image_;
-  Box needed_;
   bool inked_ = false;
   std::vector<std::uint8_t> inks_;  // of one row
 };

@@ -40,9 +40,9 @@ enum class BadImages {
   skip,
 };
 
-/// What of a picture of this size its view looks at, which may differ between places and
-/// epochs. Called by all threads at once.
-using ViewPart = std::function<Box(
+/// What of a picture of this size its view gets to see, and at which size; it may differ
+/// between places and epochs. Called by all threads at once.
+using ViewPart = std::function<ResizedPart(
     std::int64_t width, std::int64_t height, std::int64_t place, std::int64_t epoch)>;
 
 struct LoaderOptions {
@@ -59,7 +59,7 @@ struct LoaderOptions {
   int threads = 1;          ///< that decode
   std::int64_t ahead = 3;   ///< most batches that are ready or in the making
   BadImages bad = BadImages::stop;
-  ViewPart part;  ///< no more need be decoded; none: the view looks at all of it
+  ViewPart part;  ///< none: all of it, as large as it is
 };
 
 /// An image that cannot be read, and why.

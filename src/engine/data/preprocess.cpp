@@ -34,49 +34,12 @@ std::int64_t middle(std::int64_t left_over) {
   return half + left_over % 2 * (half % 2);
 }
 
-/// One side of the evaluation view: the pixels of the resized picture that are seen, and in
-/// front of them the black ones.
+/// One side of the evaluation view: the pixels of the resized picture that are seen.
 struct Seen {
-  std::int64_t first, count, black;
+  std::int64_t first, count;
 };
 Seen seen_of(std::int64_t resized, std::int64_t size) {
-  if (resized < size) {
-    return {0, resized, (size - resized) / 2};
-  }
-  return {middle(resized - size), size, 0};
-}
-
-/// How a picture of some size becomes its evaluation view.
-struct Evaluation {
-  Resizing resizing;
-  Seen across, down;
-};
-Evaluation evaluation_of(std::int64_t width, std::int64_t height, const Preprocessing& how) {
-  const auto shorter =
-      static_cast<std::int64_t>(std::floor(static_cast<double>(how.size) / how.crop));
-  const auto resized = [&](std::int64_t side, std::int64_t other) {
-    return side <= other ? shorter
-                         : static_cast<std::int64_t>(static_cast<double>(shorter * side) /
-                                                     static_cast<double>(other));
-  };
-  const Resizing resizing = {{0, 0, width, height},
-                             resized(width, height),
-                             resized(height, width),
-                             how.filter,
-                             how.order};
-  return {resizing, seen_of(resizing.width, how.size), seen_of(resizing.height, how.size)};
-}
-
-/// `image` in a black one.
-Image framed(const Image& image, const Box& where, std::int64_t size) {
-  Image result{size, size, {}};
-  result.pixels.resize(static_cast<std::size_t>(size * size * 3));
-  for (std::int64_t row = 0; row < where.height; ++row) {
-    std::memcpy(result.pixels.data() + ((where.top + row) * size + where.left) * 3,
-                image.pixels.data() + row * where.width * 3,
-                static_cast<std::size_t>(where.width * 3));
-  }
-  return result;
+  return resized < size ? Seen{0, resized} : Seen{middle(resized - size), size};
 }
 
 /// What the 256 values of a byte become: two divisions a value, not a pixel.
@@ -123,22 +86,42 @@ Preprocessing preprocessing_of(std::string_view model, std::int64_t size) {
 
 Image evaluation_view(const Image& image, const Preprocessing& how) {
   HALFWATT_CHECK(image.width > 0 && image.height > 0, "an image has pixels");
-  const auto [resizing, across, down] = evaluation_of(image.width, image.height, how);
-  Image view =
-      resize_part(image, resizing, {across.first, down.first, across.count, down.count});
-  if (across.count == how.size && down.count == how.size) {
-    return view;
-  }
-  return framed(view, {across.black, down.black, across.count, down.count}, how.size);
+  return framed(resize_part(image, evaluation_part(image.width, image.height, how)), how.size);
 }
 
-Box evaluation_part(std::int64_t width, std::int64_t height, const Preprocessing& how) {
-  const auto [resizing, across, down] = evaluation_of(width, height, how);
-  const Window columns =
-      inputs_of({width, resizing.width, across.first, across.first + across.count}, how.filter);
-  const Window rows =
-      inputs_of({height, resizing.height, down.first, down.first + down.count}, how.filter);
-  return {columns.first, rows.first, columns.count, rows.count};
+ResizedPart evaluation_part(std::int64_t width, std::int64_t height, const Preprocessing& how) {
+  const auto shorter =
+      static_cast<std::int64_t>(std::floor(static_cast<double>(how.size) / how.crop));
+  const auto resized = [&](std::int64_t side, std::int64_t other) {
+    return side <= other ? shorter
+                         : static_cast<std::int64_t>(static_cast<double>(shorter * side) /
+                                                     static_cast<double>(other));
+  };
+  const Resizing resizing = {{0, 0, width, height},
+                             resized(width, height),
+                             resized(height, width),
+                             how.filter,
+                             how.order};
+  const Seen across = seen_of(resizing.width, how.size);
+  const Seen down = seen_of(resizing.height, how.size);
+  return {resizing, {across.first, down.first, across.count, down.count}};
+}
+
+Image framed(Image part, std::int64_t size) {
+  HALFWATT_CHECK(part.width <= size && part.height <= size, "a view holds its part");
+  if (part.width == size && part.height == size) {
+    return part;
+  }
+  Image view{size, size, {}};
+  view.pixels.resize(static_cast<std::size_t>(size * size * 3));
+  const std::int64_t left = (size - part.width) / 2;
+  const std::int64_t top = (size - part.height) / 2;
+  for (std::int64_t row = 0; row < part.height; ++row) {
+    std::memcpy(view.pixels.data() + ((top + row) * size + left) * 3,
+                part.pixels.data() + row * part.width * 3,
+                static_cast<std::size_t>(part.width * 3));
+  }
+  return view;
 }
 
 void to_tensor(const Image& image,

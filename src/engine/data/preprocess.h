@@ -45,8 +45,12 @@ Preprocessing preprocessing_of(std::string_view model, std::int64_t size);
 /// picture. Errors: none; an empty image is a broken invariant.
 Image evaluation_view(const Image& image, const Preprocessing& how);
 
-/// What evaluation_view() looks at of a picture of this size.
-Box evaluation_part(std::int64_t width, std::int64_t height, const Preprocessing& how);
+/// What evaluation_view() shows of a picture of this size.
+ResizedPart evaluation_part(std::int64_t width, std::int64_t height, const Preprocessing& how);
+
+/// That part, made already, as the view: in the middle of a black square of side `size` where
+/// it does not fill it.
+Image framed(Image part, std::int64_t size);
 
 /// Writes `image`, mirrored if `flip`, as [3, height, width] normalised: f32, or that rounded
 /// to f16 or bf16. `to` holds just that, aligned to its elements; another dtype or size is a

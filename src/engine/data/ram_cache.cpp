@@ -43,6 +43,11 @@ class RamCache final : public Source {
     }
     return image;
   }
+  Result<Image> read_part(std::int64_t place, const PartOf& part) const override {
+    HALFWATT_CHECK(place >= 0 && place < size(), "a place of this source");
+    const Image* const kept = part ? find(place) : nullptr;
+    return kept != nullptr ? part_of(*kept, part) : Source::read_part(place, part);
+  }
 
  private:
   const Image* find(std::int64_t place) const {

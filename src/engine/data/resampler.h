@@ -15,7 +15,7 @@ inline constexpr int kLowBits = 11;
 /// Weights of a window may be read up to a multiple of this many; those beyond it are 0.
 inline constexpr std::int64_t kTapsAtOnce = 4;
 /// Rows that `across` takes at once.
-inline constexpr std::int64_t kRowsAtOnce = 4;
+inline constexpr std::int64_t kRowsAtOnce = 8;
 /// Bytes that may be read behind the last pixel of a row that `across` takes.
 inline constexpr std::int64_t kReadBehind = 16;
 /// `down` reads and writes a multiple of this many bytes; so rows are that long, and one byte
@@ -33,8 +33,9 @@ struct Weights {
   std::int64_t places;
   std::int64_t stride;        ///< weights from one place to the next
   const std::int32_t* whole;  ///< [places, stride]: 2^22 is 1
-  const std::int16_t* low;    ///< whole = high * 2^11 + low, low from 0 to 2^11 - 1:
-  const std::int16_t* high;   ///< what instructions on 16 bits need
+  /// What instructions on 16 bits need, [places, stride / 2, 2, 2]: of every two weights the
+  /// low parts, then the high ones; whole = high * 2^11 + low, low from 0 to 2^11 - 1.
+  const std::int16_t* parts;
 };
 
 /// Rows of bytes.

@@ -23,6 +23,18 @@ struct Resizing {
   PassOrder order = PassOrder::rows;
 };
 
+/// Whether it does columns before rows.
+bool columns_first(const Resizing& how);
+
+/// What is wanted of a picture: `part` of what `how` makes of it.
+struct ResizedPart {
+  Resizing how;
+  Box part;
+};
+
+/// All of what `how` makes.
+inline ResizedPart whole(const Resizing& how) { return {how, {0, 0, how.width, how.height}}; }
+
 /// What becomes of `from` when it is cut out and then resized: the pixels that Pillow's
 /// `image.crop(from).resize((width, height), filter)` has, each of them. `from` lies within the
 /// image, and neither it nor the result is empty: anything else is a broken invariant.
@@ -32,10 +44,9 @@ Image resize(const Image& image,
              std::int64_t height,
              Filter filter);
 
-/// `part` of what `resize` makes, without computing the rest.
+/// A part of that, without computing the rest.
 Image resize_part(const Image& image,
-                  const Resizing& how,
-                  const Box& part,
+                  const ResizedPart& wanted,
                   const Resampler& with = fastest_resampler());
 
 }  // namespace halfwatt

@@ -31,6 +31,14 @@ Result<std::unique_ptr<Source>> open_random(const std::string& where, Synthetic 
 
 }  // namespace
 
+Result<Image> Source::read_part(std::int64_t place, const PartOf& part) const {
+  auto image = read(place);
+  if (image && part) {
+    return part_of(*image, part);
+  }
+  return image;
+}
+
 Result<std::unique_ptr<Source>> open_source(const std::string& where,
                                             const SourceOptions& options) {
   if (where.starts_with(kSynthetic)) {

@@ -28,10 +28,8 @@ class Source {
   virtual std::string name(std::int64_t place) const = 0;
   /// Decodes the image. Errors (bad_input): its name, what was found and what was needed.
   virtual Result<Image> read(std::int64_t place) const = 0;
-  /// The same image, of which pixels outside the part may be any: less work for some sources.
-  virtual Result<Image> read_part(std::int64_t place, const PartOf& /*part*/) const {
-    return read(place);
-  }
+  /// A part of it, resized, or all of it where none is named: less work for some sources.
+  virtual Result<Image> read_part(std::int64_t place, const PartOf& part) const;
   /// What was left out or looked odd when it was opened, a line each.
   virtual std::vector<std::string> remarks() const { return {}; }
   /// Images read so far, each counted once, that are stored otherwise than their EXIF

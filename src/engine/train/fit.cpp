@@ -19,33 +19,33 @@ std::int64_t images_in(const Source& source, const std::vector<std::int64_t>& pl
   return places.empty() ? source.size() : static_cast<std::int64_t>(places.size());
 }
 
-/// How a loader shows pictures, and what it need not decode of them.
+/// What a loader shows of pictures, and what becomes of that.
 struct Shown {
   Loader::View view;
   ViewPart part;
 };
 
 Shown shown_for_training(const FitData& data, std::uint64_t seed) {
-  const auto view_of = [&data, seed](std::int64_t width, std::int64_t height,
-                                     std::int64_t place, std::int64_t epoch) {
-    return training_view(
-        data.augmentation, width, height,
-        {seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(place)});
+  const auto key_of = [seed](std::int64_t place, std::int64_t epoch) {
+    return ViewKey{seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(place)};
   };
-  return {[&data, view_of](const Image& image, std::int64_t place, std::int64_t epoch,
-                           std::span<std::byte> to) {
-            const TrainingView view = view_of(image.width, image.height, place, epoch);
-            to_tensor(pixels_of(image, view, data.preprocessing.size),
-                      data.preprocessing.normalisation, view.flip, to, DType::f32);
+  return {[&data, key_of](const Image& image, std::int64_t place, std::int64_t epoch,
+                          std::span<std::byte> to) {
+            to_tensor(image, data.preprocessing.normalisation,
+                      mirrored(data.augmentation, key_of(place, epoch)), to, DType::f32);
           },
-          [view_of](std::int64_t width, std::int64_t height, std::int64_t place,
-                    std::int64_t epoch) { return view_of(width, height, place, epoch).crop; }};
+          [&data, key_of](std::int64_t width, std::int64_t height, std::int64_t place,
+                          std::int64_t epoch) {
+            return part_of(
+                training_view(data.augmentation, width, height, key_of(place, epoch)),
+                data.preprocessing.size);
+          }};
 }
 
 Shown shown_for_evaluation(const FitData& data) {
   return {[&data](const Image& image, std::int64_t, std::int64_t, std::span<std::byte> to) {
-            to_tensor(evaluation_view(image, data.preprocessing),
-                      data.preprocessing.normalisation, false, to, DType::f32);
+            to_tensor(framed(image, data.preprocessing.size), data.preprocessing.normalisation,
+                      false, to, DType::f32);
           },
           [&data](std::int64_t width, std::int64_t height, std::int64_t, std::int64_t) {
             return evaluation_part(width, height, data.preprocessing);

@@ -1,4 +1,5 @@
-// Decoding no more than will be looked at: the same pixels, and the same files refused.
+// Decoding no more than is wanted, resized as it comes: the same pixels as of the whole
+// picture, and the same files refused.
 
 #include <gtest/gtest.h>
 
@@ -34,8 +35,12 @@ std::vector<std::uint8_t> pixels_in(const Image& image, const Box& box) {
   return pixels;
 }
 
-Result<Image> part_of(const std::string& file, const Box& box) {
-  return decode_image(bytes_of(file), "f", {}, [box](auto...) { return box; });
+Result<Image> decoded_part(const std::string& file, const ResizedPart& wanted) {
+  return decode_image(bytes_of(file), "f", {}, [wanted](auto...) { return wanted; });
+}
+/// As large as it is in the picture.
+Result<Image> decoded_part(const std::string& file, const Box& box) {
+  return decoded_part(file, whole(Resizing{box, box.width, box.height}));
 }
 
 std::vector<JpegRecipe> recipes() {
@@ -67,10 +72,10 @@ TEST(DecodePart, has_the_pixels_of_the_whole_picture) {
       const Image all = decoded(jpeg);
       for (int i = 0; i < 60; ++i) {
         const Box box = random_box(rng, width, height);
-        const auto part = part_of(jpeg, box);
+        const auto part = decoded_part(jpeg, box);
         ASSERT_TRUE(part) << part.error().message;
-        ASSERT_EQ(part->width, width);
-        ASSERT_EQ(pixels_in(*part, box), pixels_in(all, box))
+        ASSERT_EQ(part->width, box.width);
+        ASSERT_EQ(part->pixels, pixels_in(all, box))
             << recipe.wide << recipe.high << recipe.progressive << recipe.arithmetic
             << recipe.apart << recipe.components << " " << box.left << " " << box.top << " "
             << box.width << " " << box.height << " of " << width << "x" << height;
@@ -83,14 +88,17 @@ TEST(DecodePart, of_the_smallest_pictures_is_that_pixel) {
   for (const auto& [width, height] : {std::pair(1, 1), std::pair(3, 1), std::pair(1, 20)}) {
     const std::string jpeg = jpeg_of(drawn_image(width, height));
     const Box last = {width - 1, height - 1, 1, 1};
-    EXPECT_EQ(pixels_in(*part_of(jpeg, last), last), pixels_in(decoded(jpeg), last));
+    EXPECT_EQ(decoded_part(jpeg, last)->pixels, pixels_in(decoded(jpeg), last));
   }
 }
 
 TEST(DecodePart, of_a_turned_picture_is_of_the_picture_as_it_is_shown) {
   const std::string turned = with_segment(jpeg_of(drawn_image(90, 70)), exif_segment(6));
   const Box box = {5, 60, 20, 10};  // below what is stored
-  EXPECT_EQ(pixels_in(*part_of(turned, box), box), pixels_in(decoded(turned), box));
+  const auto part = decoded_part(turned, box);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->pixels, pixels_in(decoded(turned), box));
+  EXPECT_TRUE(part->turned);
 }
 
 // libjpeg smooths blocks whose last bits never come.
@@ -104,16 +112,37 @@ TEST(DecodePart, of_a_progressive_picture_without_its_last_scans_is_smoothed_ali
   Rng rng(10);
   for (int i = 0; i < 200; ++i) {
     const Box box = random_box(rng, 90, 70);
-    EXPECT_EQ(pixels_in(*part_of(rough, box), box), pixels_in(all, box));
+    EXPECT_EQ(decoded_part(rough, box)->pixels, pixels_in(all, box));
   }
 }
 
-TEST(DecodePart, of_a_png_is_all_of_it) {
+TEST(DecodePart, of_a_png_is_that_part_too) {
   const Image image = drawn_image(9, 7);
-  EXPECT_EQ(part_of(png_of(image), {1, 1, 2, 2})->pixels, image.pixels);
+  EXPECT_EQ(decoded_part(png_of(image), Box{1, 1, 2, 2})->pixels,
+            pixels_in(image, {1, 1, 2, 2}));
 }
 
-TEST(DecodePart, is_all_that_an_evaluation_looks_at) {
+TEST(DecodePart, is_what_a_resize_of_the_whole_picture_makes) {
+  Rng rng(11);
+  for (const JpegRecipe& recipe : recipes()) {
+    const std::string jpeg = jpeg_of(drawn_image(150, 131), recipe);
+    const Image all = decoded(jpeg);
+    for (int i = 0; i < 40; ++i) {
+      const Resizing how = {random_box(rng, 150, 131), 1 + one_of(rng, 200),
+                            1 + one_of(rng, 200),
+                            i % 2 == 0 ? Filter::bilinear : Filter::bicubic,
+                            i % 4 < 2 ? PassOrder::rows : PassOrder::pillow13};
+      const ResizedPart wanted = {how, random_box(rng, how.width, how.height)};
+      const auto part = decoded_part(jpeg, wanted);
+      ASSERT_TRUE(part) << part.error().message;
+      ASSERT_EQ(part->pixels, resize_part(all, wanted).pixels)
+          << how.from.width << "x" << how.from.height << " to " << how.width << "x"
+          << how.height;
+    }
+  }
+}
+
+TEST(DecodePart, is_all_that_an_evaluation_shows) {
   Rng rng(8);
   for (int i = 0; i < 60; ++i) {
     const std::int64_t width = 1 + one_of(rng, 160);
@@ -124,20 +153,19 @@ TEST(DecodePart, is_all_that_an_evaluation_looks_at) {
     how.filter = i % 3 == 0 ? Filter::bilinear : Filter::bicubic;
     how.order = i % 5 == 0 ? PassOrder::pillow13 : PassOrder::rows;
     const std::string jpeg = jpeg_of(drawn_image(width, height));
-    const auto part = part_of(jpeg, evaluation_part(width, height, how));
+    const auto part = decoded_part(jpeg, evaluation_part(width, height, how));
     ASSERT_TRUE(part);
-    EXPECT_EQ(evaluation_view(*part, how).pixels, evaluation_view(decoded(jpeg), how).pixels)
+    EXPECT_EQ(framed(*part, how.size).pixels, evaluation_view(decoded(jpeg), how).pixels)
         << width << "x" << height << " to " << how.size;
   }
 }
 
-TEST(DecodePart, is_all_that_a_training_looks_at) {
+TEST(DecodePart, is_all_that_a_training_shows) {
   const std::string jpeg = jpeg_of(drawn_image(150, 131));
   const Image all = decoded(jpeg);
   for (std::uint64_t sample = 0; sample < 100; ++sample) {
     const TrainingView view = training_view({}, 150, 131, {1, 0, sample});
-    EXPECT_EQ(pixels_of(*part_of(jpeg, view.crop), view, 32).pixels,
-              pixels_of(all, view, 32).pixels);
+    EXPECT_EQ(decoded_part(jpeg, part_of(view, 32))->pixels, pixels_of(all, view, 32).pixels);
   }
 }
 
@@ -147,7 +175,7 @@ TEST(DecodePart, refuses_what_is_cut_anywhere) {
     recipe.progressive = progressive;
     const std::string jpeg = jpeg_of(drawn_image(40, 48), recipe);
     for (std::size_t bytes = 3; bytes < jpeg.size(); ++bytes) {
-      const auto part = part_of(jpeg.substr(0, bytes), {2, 3, 4, 5});
+      const auto part = decoded_part(jpeg.substr(0, bytes), Box{2, 3, 4, 5});
       ASSERT_FALSE(part) << bytes;
       EXPECT_TRUE(part.error().message.starts_with("f: ends after ")) << part.error().message;
     }
@@ -166,11 +194,11 @@ TEST(DecodePart, refuses_just_what_is_refused_as_a_whole) {
     jpeg[pixels + rng.next() % (jpeg.size() - pixels)] = static_cast<char>(rng.next());
     const auto all = decode_image(bytes_of(jpeg), "f", {});
     const Box box = random_box(rng, 64, 80);
-    const auto part = part_of(jpeg, box);
+    const auto part = decoded_part(jpeg, box);
     ASSERT_EQ(!part, !all) << (all ? part.error().message : all.error().message);
     refusals += all ? 0 : 1;
     if (all) {
-      ASSERT_EQ(pixels_in(*part, box), pixels_in(*all, box));
+      ASSERT_EQ(part->pixels, pixels_in(*all, box));
     }
   }
   EXPECT_GT(refusals, 100);

@@ -51,7 +51,7 @@ TEST(Loader, asks_the_source_for_what_the_view_looks_at) {
                      std::int64_t epoch) {
     const std::lock_guard lock(mutex);
     asked.emplace(epoch, place);
-    return Box{0, 0, width, height};
+    return whole(Resizing{{0, 0, width, height}, width, height});
   };
   std::multiset<std::pair<std::int64_t, std::int64_t>> seen;
   for (const Batch& batch : all_of(*opened(images, options))) {

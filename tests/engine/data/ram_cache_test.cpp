@@ -19,6 +19,23 @@ TEST(RamCache, decodes_an_image_once) {
   EXPECT_EQ(images.reads, 1);
 }
 
+TEST(RamCache, gives_a_part_of_an_image_that_it_keeps) {
+  const MadeImages images(3);
+  CacheRoom room(1'000'000);
+  const auto cache = cached_in_ram(images, room);
+  ASSERT_TRUE(cache) << cache.error().message;
+  images.reads = 0;
+  const PartOf twice = [](std::int64_t width, std::int64_t height) {
+    return whole(Resizing{{0, 0, width, height}, 2 * width, height});
+  };
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_EQ((*cache)->read_part(2, twice)->pixels,
+              (std::vector<std::uint8_t>{2, 2, 2, 2, 2, 2}));
+  }
+  EXPECT_EQ((*cache)->read_part(2, {})->pixels, (std::vector<std::uint8_t>{2, 2, 2}));
+  EXPECT_EQ(images.reads, 1);
+}
+
 TEST(RamCache, is_the_same_source_otherwise) {
   const MadeImages images(30);
   CacheRoom room(1'000'000);

@@ -69,8 +69,8 @@ std::size_t expect_pixels_of(const std::string& golden,
   for (const StoredTensor& stored : file->header().tensors) {
     Case test(stored.name);
     test.how.order = order;
-    const Image made = resize_part(drawn_picture(test.seed, test.width, test.height), test.how,
-                                   {0, 0, test.how.width, test.how.height}, with);
+    const Image made =
+        resize_part(drawn_picture(test.seed, test.width, test.height), whole(test.how), with);
     const auto wanted = file->read(stored);
     const auto pixels = wanted->as<std::uint8_t>();
     EXPECT_EQ(made.pixels, std::vector(pixels.begin(), pixels.end())) << stored.name;
@@ -97,11 +97,11 @@ TEST_P(EveryResampler, makes_any_part_of_a_result_as_the_whole_has_it) {
                           1 + upto(90),
                           kFilters[turn % 3],
                           turn % 2 == 0 ? PassOrder::rows : PassOrder::pillow13};
-    const Image all = resize_part(image, how, {0, 0, how.width, how.height});
+    const Image all = resize_part(image, whole(how));
     Box part = {upto(how.width), upto(how.height), 0, 0};
     part.width = 1 + upto(how.width - part.left);
     part.height = 1 + upto(how.height - part.top);
-    const Image some = resize_part(image, how, part, with());
+    const Image some = resize_part(image, {how, part}, with());
     ASSERT_EQ(some.width, part.width);
     ASSERT_EQ(some.height, part.height);
     for (std::int64_t row = 0; row < part.height; ++row) {

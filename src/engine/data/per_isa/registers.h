@@ -92,13 +92,13 @@ inline Register load_rows(const std::uint8_t* from, std::int64_t stride) {
 #endif
 }
 
-/// The first four bytes of each lane to kLanes rows.
-template <int at = 0>
+/// Four bytes to each of `rows` rows: the first four of each lane, then the next four.
+template <std::int64_t rows, std::int64_t at = 0>
 void store_rows(std::uint8_t* to, std::int64_t stride, Register x) {
-  if constexpr (at < kLanes) {
-    const int bytes = _mm_cvtsi128_si32(lane<at>(x));
+  if constexpr (at < rows) {
+    const int bytes = _mm_extract_epi32(lane<at % kLanes>(x), at / kLanes);
     __builtin_memcpy(to + at * stride, &bytes, sizeof bytes);
-    store_rows<at + 1>(to, stride, x);
+    store_rows<rows, at + 1>(to, stride, x);
   }
 }
 

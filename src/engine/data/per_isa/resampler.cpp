@@ -12,14 +12,28 @@
 namespace halfwatt::HALFWATT_ISA_NAMESPACE {
 namespace {
 
+/// The parts of two weights, in all places.
+struct Pair {
+  Register low, high;
+  /// `parts` are of an even number of weights in front, and then of these.
+  explicit Pair(const std::int16_t* parts) : low(both(parts)), high(both(parts + 2)) {}
+
+ private:
+  static Register both(const std::int16_t* part) {
+    std::int32_t two;
+    __builtin_memcpy(&two, part, sizeof two);
+    return everywhere(two);
+  }
+};
+
 /// The two sums of some outputs.
 struct Sums {
   Register low = zero();
   Register high = zero();
 
-  void add_pairs(Register pixels, Register low_weights, Register high_weights) {
-    low = sum_of_pairs(low, pixels, low_weights);
-    high = sum_of_pairs(high, pixels, high_weights);
+  void add_pairs(Register pixels, const Pair& weights) {
+    low = sum_of_pairs(low, pixels, weights.low);
+    high = sum_of_pairs(high, pixels, weights.high);
   }
   /// Without the bits behind the point, rounded.
   Register whole() const {
@@ -28,50 +42,61 @@ struct Sums {
   }
 };
 
-/// The weights of two inputs side by side, in all places.
-Register pair_of(const std::int16_t* weights) {
-  std::int32_t both;
-  __builtin_memcpy(&both, weights, sizeof both);
-  return everywhere(both);
-}
-
 constexpr std::int64_t kRegisters = kRowsAtOnce / kLanes;
 
-// A lane holds a row. Of 16 bytes, 12 are the next four inputs.
-void across(const Weights& weights,
-            const Rows<const std::uint8_t>& from,
-            const Rows<std::uint8_t>& to) {
+/// Adds inputs of kRowsAtOnce rows to their sums. A lane holds a row.
+struct Inputs {
   // To numbers of 16 bits: red of inputs 0 and 1, green, blue, nothing; then of 2 and 3.
   const Register first_two =
       in_every_lane(_mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1));
   const Register last_two =
       in_every_lane(_mm_setr_epi8(6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1));
-  for (std::int64_t place = 0; place < weights.places; ++place) {
-    const Window window = weights.windows[place];
-    const std::int16_t* low = weights.low + place * weights.stride;
-    const std::int16_t* high = weights.high + place * weights.stride;
-    const std::uint8_t* in = from.first + window.first * 3;
+
+  /// Four, or two: of 16 bytes, 12 are four inputs.
+  template <int count>
+  void add_to(Sums* sums,
+              const std::uint8_t* in,
+              std::int64_t stride,
+              const std::int16_t* parts) const {
+    const Pair first(parts), last(parts + 4);
+    for (std::int64_t at = 0; at < kRegisters; ++at, in += kLanes * stride) {
+      const Register pixels = load_rows(in, stride);
+      sums[at].add_pairs(shuffle(pixels, first_two), first);
+      if constexpr (count == 4) {
+        sums[at].add_pairs(shuffle(pixels, last_two), last);
+      }
+    }
+  }
+};
+
+// The first four inputs are taken whether there are as many or not (their weights are 0), so
+// that nothing is added to nothing; of a photo's windows many have six.
+void across(const Weights& weights,
+            const Rows<const std::uint8_t>& from,
+            const Rows<std::uint8_t>& to) {
+  const Weights all = weights;  // a copy, as what is stored might lie in it
+  const std::int64_t from_stride = from.stride, to_stride = to.stride;
+  const std::uint8_t* const rows = from.first;
+  const std::int16_t* parts = all.parts;
+  std::uint8_t* out = to.first;
+  const Inputs inputs;
+  for (std::int64_t place = 0; place < all.places; ++place, out += 3) {
+    const Window window = all.windows[place];
+    const std::uint8_t* const in = rows + window.first * 3;
     Sums sums[kRegisters];
-    std::int64_t tap = 0;
-    for (; tap + 2 < window.count; tap += kTapsAtOnce, in += 3 * kTapsAtOnce) {
-      for (std::int64_t at = 0; at < kRegisters; ++at) {
-        const Register pixels = load_rows(in + at * kLanes * from.stride, from.stride);
-        sums[at].add_pairs(shuffle(pixels, first_two), pair_of(low + tap), pair_of(high + tap));
-        sums[at].add_pairs(shuffle(pixels, last_two), pair_of(low + tap + 2),
-                           pair_of(high + tap + 2));
-      }
+    inputs.add_to<4>(sums, in, from_stride, parts);
+    std::int64_t tap = 4;
+    for (; tap + 2 < window.count; tap += 4) {
+      inputs.add_to<4>(sums, in + tap * 3, from_stride, parts + tap * 2);
     }
-    if (tap < window.count) {  // half a step: of a photo's windows many have six inputs
-      for (std::int64_t at = 0; at < kRegisters; ++at) {
-        const Register pixels = load_rows(in + at * kLanes * from.stride, from.stride);
-        sums[at].add_pairs(shuffle(pixels, first_two), pair_of(low + tap), pair_of(high + tap));
-      }
+    if (tap < window.count) {
+      inputs.add_to<2>(sums, in + tap * 3, from_stride, parts + tap * 2);
     }
-    for (std::int64_t at = 0; at < kRegisters; ++at) {
-      const Register words = pack_32(sums[at].whole(), zero());
-      store_rows(to.first + at * kLanes * to.stride + place * 3, to.stride,
-                 pack_16(words, zero()));
+    for (std::int64_t at = 0; at < kRegisters; at += 2) {
+      const Register words = pack_32(sums[at].whole(), sums[at + 1].whole());
+      store_rows<2 * kLanes>(out + at * kLanes * to_stride, to_stride, pack_16(words, words));
     }
+    parts += 2 * all.stride;
   }
 }
 
@@ -83,16 +108,15 @@ void down(const Weights& weights,
   for (std::int64_t at = 0; at < bytes; at += kLanes * 16) {
     Sums sums[4];
     for (std::int64_t tap = 0; tap < count; tap += 2) {
-      const Register low = pair_of(weights.low + tap);
-      const Register high = pair_of(weights.high + tap);
+      const Pair pair(weights.parts + tap * 2);
       const Register one = load(rows[tap] + at);
       const Register other = load(rows[tap + 1] + at);
       const Register begin = unpack_low(one, other);
       const Register end = unpack_high(one, other);
-      sums[0].add_pairs(unpack_low(begin, zero()), low, high);
-      sums[1].add_pairs(unpack_high(begin, zero()), low, high);
-      sums[2].add_pairs(unpack_low(end, zero()), low, high);
-      sums[3].add_pairs(unpack_high(end, zero()), low, high);
+      sums[0].add_pairs(unpack_low(begin, zero()), pair);
+      sums[1].add_pairs(unpack_high(begin, zero()), pair);
+      sums[2].add_pairs(unpack_low(end, zero()), pair);
+      sums[3].add_pairs(unpack_high(end, zero()), pair);
     }
     store(to + at, pack_16(pack_32(sums[0].whole(), sums[1].whole()),
                            pack_32(sums[2].whole(), sums[3].whole())));
