@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -37,25 +38,22 @@ inline Tensor tensor_of(const TensorType& type, std::vector<double> values) {
   return tensor;
 }
 
-/// Graphs over the same states on the CPU, ready to be run again and again.
-class CpuRun {
- public:
-  explicit CpuRun(const Graph& graph, int threads = 0)
-      : CpuRun(std::vector<Graph>{graph}, threads) {}
+/// What a result holds; its error is thrown, and ends the test.
+template <class T>
+T taken(Result<T> result) {
+  return result ? std::move(*result) : throw std::runtime_error(result.error().message);
+}
 
-  explicit CpuRun(const std::vector<Graph>& graphs, int threads = 0) {
-    auto backend = open_cpu({"cpu", threads});
-    EXPECT_TRUE(backend) << backend.error().message;
-    backend_ = std::move(*backend);
+/// Graphs over the same states on a device, ready to be run again and again.
+class BackendRun {
+ public:
+  BackendRun(std::unique_ptr<Backend> backend, const std::vector<Graph>& graphs)
+      : backend_(std::move(backend)) {
     std::vector<Plan> plans;
     for (const Graph& graph : graphs) {
-      auto plan = lower(graph, {&backend_->target(), 1});
-      EXPECT_TRUE(plan) << plan.error().message;
-      plans.push_back(std::move(*plan));
+      plans.push_back(taken(lower(graph, {&backend_->target(), 1})));
     }
-    auto session = Session::open(std::move(plans), {backend_.get()}, states_);
-    EXPECT_TRUE(session) << session.error().message;
-    session_ = std::move(*session);
+    session_ = taken(Session::open(std::move(plans), {backend_.get()}, states_));
   }
 
   States& states() { return states_; }
@@ -107,6 +105,21 @@ class CpuRun {
   std::unique_ptr<Backend> backend_;
   States states_;
   std::unique_ptr<Session> session_;
+};
+
+inline std::unique_ptr<Backend> opened_cpu(int threads) {
+  auto backend = open_cpu({"cpu", threads});
+  EXPECT_TRUE(backend) << backend.error().message;
+  return std::move(*backend);
+}
+
+/// The same on the CPU.
+class CpuRun : public BackendRun {
+ public:
+  explicit CpuRun(const Graph& graph, int threads = 0)
+      : CpuRun(std::vector<Graph>{graph}, threads) {}
+  explicit CpuRun(const std::vector<Graph>& graphs, int threads = 0)
+      : BackendRun(opened_cpu(threads), graphs) {}
 };
 
 /// Whether two tensors are of one type and have the same bits.

@@ -102,12 +102,4 @@ struct RandomKey {
 /// The key that an input holds; zeros of a dry call.
 RandomKey random_key(const Call& call, std::size_t input);
 
-/// A tensor [outer, inner] that is spread to [outer, times, inner].
-struct Spread {
-  Index outer = 1, times = 1, inner = 1;
-};
-
-/// How `part` is spread to `whole`; nullopt if it is so along extents that do not lie together.
-std::optional<Spread> spread(const Shape& part, const Shape& whole);
-
 }  // namespace halfwatt::cpu

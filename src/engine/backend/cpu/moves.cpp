@@ -2,25 +2,11 @@
 #include <cstring>
 
 #include "engine/backend/cpu/bindings.h"
+#include "engine/backend/shapes.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt::cpu {
 namespace {
-
-// A tensor around one of its extents: [outer, extent, inner].
-struct Around {
-  Index outer, extent, inner;
-};
-
-Around around(const Shape& shape, std::size_t axis) {
-  Around parts{1, shape[axis], 1};
-  for (std::size_t at = 0; at < shape.rank(); ++at) {
-    if (at != axis) {
-      (at < axis ? parts.outer : parts.inner) *= shape[at];
-    }
-  }
-  return parts;
-}
 
 std::size_t size(Index count) { return static_cast<std::size_t>(count); }
 

@@ -1,4 +1,5 @@
 #include "engine/backend/cpu/bindings.h"
+#include "engine/backend/shapes.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt::cpu {

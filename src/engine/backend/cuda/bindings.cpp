@@ -1,0 +1,112 @@
+#include "engine/backend/cuda/bindings.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "engine/backend/cuda/kernels/attention.h"
+#include "engine/backend/shapes.h"
+#include "engine/plan/plan.h"
+
+namespace halfwatt::cuda {
+namespace {
+
+std::string attention_refuses(const Node& node, std::span<const TensorType> inputs) {
+  const Shape& qkv = inputs[node.op == Op::attention ? 0 : 1].shape;
+  const Index width = qkv[2] / 3 / node.attributes.integer("heads");
+  return width <= kWidestHead
+             ? ""
+             : fmt::format("heads of {}, needs {} at most", width, kWidestHead);
+}
+
+constexpr std::array kBindings = {
+    Binding{Op::constant, run_constant},
+    Binding{Op::write, run_write},
+    Binding{Op::matmul, run_matmul},
+    Binding{Op::convolution, run_convolution},
+    Binding{Op::convolution_input_gradient, run_convolution_input_gradient},
+    Binding{Op::convolution_weight_gradient, run_convolution_weight_gradient},
+    Binding{Op::attention, run_attention, attention_refuses},
+    Binding{Op::attention_gradient, run_attention_gradient, attention_refuses},
+    Binding{Op::layer_norm, run_layer_norm},
+    Binding{Op::layer_norm_gradient, run_layer_norm_gradient},
+    Binding{Op::add_layer_norm, run_add_layer_norm},
+    Binding{Op::cross_entropy, run_cross_entropy},
+    Binding{Op::cross_entropy_gradient, run_cross_entropy_gradient},
+    Binding{Op::binary_cross_entropy, run_binary_cross_entropy},
+    Binding{Op::binary_cross_entropy_gradient, run_binary_cross_entropy_gradient},
+    Binding{Op::mean, run_mean},
+    Binding{Op::sum_to, run_sum_to, sum_refuses},
+    Binding{Op::cast, run_cast},
+    Binding{Op::add, run_add, add_refuses},
+    Binding{Op::scale, run_scale},
+    Binding{Op::gelu, run_gelu},
+    Binding{Op::gelu_gradient, run_gelu_gradient},
+    Binding{Op::dropout, run_dropout},
+    Binding{Op::drop_path, run_drop_path},
+    Binding{Op::expand, run_expand, expand_refuses},
+    Binding{Op::slice, run_slice},
+    Binding{Op::slice_gradient, run_slice_gradient},
+    Binding{Op::concatenate, run_concatenate},
+    Binding{Op::transpose, run_transpose},
+    Binding{Op::check_gradients, run_check_gradients},
+    Binding{Op::gradient_factor, run_gradient_factor},
+    Binding{Op::learning_rate, run_learning_rate},
+    Binding{Op::adamw, run_adamw, optimizer_refuses},
+    Binding{Op::sgd, run_sgd, optimizer_refuses},
+    Binding{Op::ema, run_ema},
+    Binding{Op::advance, run_advance},
+    Binding{Op::update_scale, run_update_scale},
+};
+
+// What casts come from and lead to; all else computes with fewer.
+bool is_stored(Op op, DType dtype) {
+  return op == Op::cast || op == Op::constant || !is_float(dtype) || dtype == DType::f32 ||
+         dtype == DType::tf32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+}  // namespace
+
+std::byte* Call::scratch(std::size_t bytes) {
+  std::byte* const piece = workspace_ != nullptr ? workspace_ + used_ : nullptr;
+  used_ += aligned(bytes);
+  return piece;
+}
+
+const Binding* binding(Op op) {
+  for (const Binding& row : kBindings) {
+    if (row.op == op) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+std::string why_refused(const Node& node, std::span<const TensorType> inputs) {
+  const Binding* const row = binding(node.op);
+  if (row == nullptr) {
+    return "no kernel for this op";
+  }
+  for (const char* const key : {"math_a", "math_b"}) {
+    if (node.attributes.has(key) && node.attributes.dtype(key) != DType::tf32) {
+      return fmt::format("products of {} are still to come", text(node.attributes.dtype(key)));
+    }
+  }
+  const auto refused_dtype = [&](std::span<const TensorType> types) -> std::string {
+    for (const TensorType& type : types) {
+      if (!is_stored(node.op, type.dtype)) {
+        return fmt::format("a tensor of {}, needs f32, tf32, f16 or bf16", text(type.dtype));
+      }
+    }
+    return "";
+  };
+  for (const std::span<const TensorType> types :
+       {inputs, std::span<const TensorType>(node.outputs)}) {
+    if (std::string reason = refused_dtype(types); !reason.empty()) {
+      return reason;
+    }
+  }
+  return row->refuses != nullptr ? row->refuses(node, inputs) : "";
+}
+
+}  // namespace halfwatt::cuda

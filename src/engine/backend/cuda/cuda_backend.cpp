@@ -1,0 +1,184 @@
+#include "engine/backend/cuda/cuda_backend.h"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include "base/failure.h"
+#include "engine/backend/cuda/bindings.h"
+#include "engine/backend/cuda/device.h"
+#include "engine/backend/cuda/executable.h"
+#include "engine/backend/cuda/kernels/probe.h"
+
+namespace halfwatt {
+namespace {
+
+using cuda::Call;
+using cuda::check;
+using cuda::Machine;
+
+Error device_error(std::string message) { return {ErrorKind::device, std::move(message)}; }
+
+/// Whether the device is there and runs this program's code.
+Result<cudaDeviceProp> usable_device(int device) {
+  int count = 0;
+  const cudaError_t found = cudaGetDeviceCount(&count);
+  if (found == cudaErrorInsufficientDriver) {
+    int runtime = 0;
+    cudaRuntimeGetVersion(&runtime);
+    return device_error(
+        fmt::format("the NVIDIA driver is missing, or too old for CUDA {}.{}, which this "
+                    "program was built with",
+                    runtime / 1000, runtime / 10 % 100));
+  }
+  if (found != cudaSuccess || count == 0) {
+    return device_error(fmt::format("no NVIDIA GPU: {}", found == cudaSuccess
+                                                             ? "the driver shows none"
+                                                             : cudaGetErrorString(found)));
+  }
+  if (device < 0 || device >= count) {
+    return device_error(fmt::format("gpu:{}: this machine has {} GPU{}, numbered from 0",
+                                    device, count, count == 1 ? "" : "s"));
+  }
+  cudaDeviceProp facts{};
+  check(cudaGetDeviceProperties(&facts, device), "ask for the device's facts");
+  if (!cuda::has_code_for_this_device(device)) {
+    return device_error(
+        fmt::format("gpu:{} ({}) has compute capability {}.{}, for which this program has no "
+                    "code; build it with -DCMAKE_CUDA_ARCHITECTURES={}{}",
+                    device, facts.name, facts.major, facts.minor, facts.major, facts.minor));
+  }
+  return facts;
+}
+
+std::vector<TensorView> views(const std::vector<TensorType>& types) {
+  std::vector<TensorView> all;
+  for (const TensorType& type : types) {
+    all.push_back({type, nullptr});
+  }
+  return all;
+}
+
+Support support(const Graph& graph, int id) {
+  const Node& node = graph.node(id);
+  if (node.op == Op::input || node.op == Op::read || node.op == Op::reshape) {
+    return {};
+  }
+  std::string reason = cuda::why_refused(node, input_types(graph, node));
+  return reason.empty() ? Support{} : Support{Support::Kind::refused, std::move(reason)};
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(int device, const cudaDeviceProp& facts, std::unique_ptr<cuda::Products> products)
+      : device_(device),
+        products_(std::move(products)),
+        allocated_(std::make_shared<Count>(0)) {
+    check(cudaSetDevice(device_), "choose the device");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
+    target_.id = {DeviceId::Kind::gpu_index, fmt::format("{}", device)};
+    target_.name = fmt::format("gpu:{} ({})", device, facts.name);
+    target_.memory = Bytes(static_cast<double>(facts.totalGlobalMem));
+    target_.support = support;
+    target_.arithmetic = {{"gpu", facts.name}, {"products", products_->name()}};
+    target_.workspace = [this](const Graph& graph, int id) { return workspace(graph, id); };
+  }
+  ~CudaBackend() override { cudaStreamDestroy(stream_); }
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+
+  const Target& target() const override { return target_; }
+
+  Buffer allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    check(cudaSetDevice(device_), "choose the device");
+    const cudaError_t found = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
+    if (found != cudaSuccess) {
+      cudaGetLastError();  // it is told here, and is no error of the next call
+      throw Failure(device_error(fmt::format("{}: no {} bytes of memory left ({})",
+                                             target_.name, bytes, cudaGetErrorString(found))));
+    }
+    *allocated_ += bytes;
+    const auto free = [bytes, count = allocated_](std::byte* data) {
+      cudaFree(data);
+      *count -= bytes;
+    };
+    return {std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), free), bytes};
+  }
+
+  std::size_t allocated() const override { return *allocated_; }
+
+  void upload(std::byte* to, std::span<const std::byte> from) override {
+    check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_),
+          "copy to the device");
+    check(cudaStreamSynchronize(stream_), "copy to the device");
+  }
+  void download(std::span<std::byte> to, const std::byte* from) override {
+    check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_),
+          "copy from the device");
+    check(cudaStreamSynchronize(stream_), "copy from the device");
+  }
+
+  std::unique_ptr<Executable> compile(const Plan& plan,
+                                      int device,
+                                      const Bound& bound) override {
+    check(cudaSetDevice(device_), "choose the device");
+    return cuda::capture(plan, device, bound, machine());
+  }
+
+ private:
+  using Count = std::atomic<std::size_t>;
+
+  Machine machine() const { return {stream_, products_.get()}; }
+
+  std::size_t workspace(const Graph& graph, int id) const {
+    const Node& node = graph.node(id);
+    const cuda::Binding* const row = cuda::binding(node.op);
+    if (row == nullptr || support(graph, id).kind == Support::Kind::refused) {
+      return 0;
+    }
+    const std::vector<TensorView> inputs = views(input_types(graph, node));
+    const std::vector<TensorView> outputs = views(node.outputs);
+    Call call(node, inputs, outputs, nullptr, machine(), true);
+    row->run(call);
+    return call.scratch_used();
+  }
+
+  int device_;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<cuda::Products> products_;
+  Target target_;
+  std::shared_ptr<Count> allocated_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> open_cuda(const CudaOptions& options) {
+  // As NVML numbers them, which the rest of the program goes by; a user's own wish stands.
+  ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+  try {
+    const auto facts = usable_device(options.device);
+    if (!facts) {
+      return facts.error();
+    }
+    check(cudaSetDevice(options.device), "choose the device");
+    auto products = cuda::Products::open();
+    if (!products) {
+      return products.error();
+    }
+    return Result<std::unique_ptr<Backend>>(
+        std::make_unique<CudaBackend>(options.device, *facts, std::move(*products)));
+  } catch (const Failure& failure) {
+    return failure.error();
+  }
+}
+
+std::string why_no_cuda() {
+  const auto opened = open_cuda();
+  return opened ? "" : opened.error().message;
+}
+
+}  // namespace halfwatt

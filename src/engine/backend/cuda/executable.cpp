@@ -1,0 +1,90 @@
+#include "engine/backend/cuda/executable.h"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/failure.h"
+#include "engine/backend/cuda/bindings.h"
+#include "engine/backend/cuda/device.h"
+
+namespace halfwatt::cuda {
+namespace {
+
+std::vector<TensorView> views(const std::vector<Place>& places, const Bound& bound) {
+  std::vector<TensorView> all;
+  for (const Place& place : places) {
+    all.push_back({place.type, address(place, bound)});
+  }
+  return all;
+}
+
+class CudaExecutable final : public Executable {
+ public:
+  CudaExecutable(const Plan& plan, int device, const Bound& bound, const Machine& machine)
+      : device_(device), stream_(machine.stream) {
+    const std::vector<Step>& steps = plan.devices[static_cast<std::size_t>(device)].steps;
+    steps_ = static_cast<int>(steps.size());
+    // Relaxed: a library may still load code of its own while this thread captures.
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "capture");
+    cudaGraph_t graph = nullptr;
+    try {
+      for (const Step& step : steps) {
+        enqueue(plan.graph.node(step.node), step, bound, machine);
+      }
+    } catch (...) {
+      cudaStreamEndCapture(stream_, &graph);
+      cudaGraphDestroy(graph);
+      cudaGetLastError();  // the capture's own end is no news
+      throw;
+    }
+    check(cudaStreamEndCapture(stream_, &graph), "capture");
+    const cudaError_t made = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(made, "instantiate a graph");
+  }
+  ~CudaExecutable() override { cudaGraphExecDestroy(executable_); }
+  CudaExecutable(const CudaExecutable&) = delete;
+  CudaExecutable& operator=(const CudaExecutable&) = delete;
+
+  void run(StepProgress& progress) override {
+    check(cudaGraphLaunch(executable_, stream_), "launch");
+    check(cudaStreamSynchronize(stream_), "run");
+    for (int step = 0; step < steps_; ++step) {
+      progress.done(device_, step);
+    }
+  }
+
+ private:
+  static void enqueue(const Node& node,
+                      const Step& step,
+                      const Bound& bound,
+                      const Machine& machine) {
+    const std::vector<TensorView> inputs = views(step.inputs, bound);
+    const std::vector<TensorView> outputs = views(step.outputs, bound);
+    Call call(node, inputs, outputs, address(step.workspace, bound), machine, false);
+    try {
+      binding(node.op)->run(call);
+    } catch (const Failure& failure) {
+      throw Failure(
+          {failure.error().kind, fmt::format("{}: {}", node.name, failure.error().message)});
+    }
+  }
+
+  int device_;
+  int steps_ = 0;
+  Stream stream_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> capture(const Plan& plan,
+                                    int device,
+                                    const Bound& bound,
+                                    const Machine& machine) {
+  return std::make_unique<CudaExecutable>(plan, device, bound, machine);
+}
+
+}  // namespace halfwatt::cuda

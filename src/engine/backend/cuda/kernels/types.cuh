@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/failure.h"
+#include "engine/backend/cuda/kernels/memory.h"
+#include "engine/tensor/convert.h"
+
+// What the .cu files share. Numbers are loaded and stored by tensor/convert's functions, whose
+// every code is tested on the CPU.
+
+namespace halfwatt::cuda {
+
+template <DType D>
+struct Tag {
+  static constexpr DType kDType = D;
+};
+
+template <DType D>
+__device__ float load(const std::byte* from, Index at) {
+  return static_cast<float>(decode<D>(reinterpret_cast<const Stored<D>*>(from)[at]));
+}
+template <DType D>
+__device__ void store(std::byte* to, Index at, float value) {
+  reinterpret_cast<Stored<D>*>(to)[at] = encode<D>(value);
+}
+
+/// One of few elements, whose dtype is looked at each time.
+__device__ inline float load(const Elements& from, Index at) {
+  switch (from.dtype) {
+    case DType::f16:
+      return load<DType::f16>(from.data, at);
+    case DType::bf16:
+      return load<DType::bf16>(from.data, at);
+    case DType::e4m3:
+      return load<DType::e4m3>(from.data, at);
+    case DType::e5m2:
+      return load<DType::e5m2>(from.data, at);
+    case DType::f64:
+      return static_cast<float>(reinterpret_cast<const double*>(from.data)[at]);
+    default:
+      return load<DType::f32>(from.data, at);
+  }
+}
+__device__ inline void store(const Elements& to, Index at, float value) {
+  switch (to.dtype) {
+    case DType::f16:
+      return store<DType::f16>(to.data, at, value);
+    case DType::bf16:
+      return store<DType::bf16>(to.data, at, value);
+    case DType::e4m3:
+      return store<DType::e4m3>(to.data, at, value);
+    case DType::e5m2:
+      return store<DType::e5m2>(to.data, at, value);
+    case DType::tf32:
+      return store<DType::tf32>(to.data, at, value);
+    case DType::f64:
+      reinterpret_cast<double*>(to.data)[at] = value;
+      return;
+    default:
+      return store<DType::f32>(to.data, at, value);
+  }
+}
+
+/// Calls `function(Tag<D>())` with how a large tensor is stored; a tf32 is a float in memory.
+template <class Function>
+void with_storage(DType dtype, Function&& function) {
+  switch (dtype) {
+    case DType::f32:
+    case DType::tf32:
+      return function(Tag<DType::f32>());
+    case DType::f16:
+      return function(Tag<DType::f16>());
+    case DType::bf16:
+      return function(Tag<DType::bf16>());
+    default:
+      HALFWATT_CHECK(false, "large tensors on the GPU are f32, f16 or bf16");
+  }
+}
+
+constexpr int kThreads = 256;
+constexpr int kWarp = 32;
+
+/// Blocks of kThreads for a loop over `count`, each thread taking several where there are many.
+inline unsigned blocks_for(Index count) {
+  constexpr Index kMostBlocks = 16 * 1024;
+  return static_cast<unsigned>(
+      std::clamp<Index>((count + kThreads - 1) / kThreads, 1, kMostBlocks));
+}
+
+/// Calls `body(i)` for all of [0, count).
+template <class Body>
+__device__ void each(Index count, Body body) {
+  const Index step = Index{gridDim.x} * blockDim.x;
+  for (Index i = Index{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    body(i);
+  }
+}
+
+/// The sum over a warp, in every lane, always in the same order.
+template <class T>
+__device__ T warp_sum(T value) {
+  for (int apart = kWarp / 2; apart > 0; apart /= 2) {
+    value += __shfl_xor_sync(0xffffffffU, value, apart);
+  }
+  return value;
+}
+__device__ inline float warp_max(float value) {
+  for (int apart = kWarp / 2; apart > 0; apart /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffU, value, apart));
+  }
+  return value;
+}
+
+/// Throws Failure if the last launch was none.
+inline void check_launch(const char* what) {
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess) {
+    throw Failure({ErrorKind::device, std::string(what) + ": " + cudaGetErrorString(error)});
+  }
+}
+
+}  // namespace halfwatt::cuda

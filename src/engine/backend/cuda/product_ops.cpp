@@ -1,0 +1,217 @@
+#include <cmath>
+
+#include "engine/backend/cuda/bindings.h"
+#include "engine/backend/cuda/kernels/attention.h"
+#include "engine/backend/cuda/kernels/elements.h"
+#include "engine/backend/cuda/kernels/moves.h"
+#include "engine/backend/cuda/kernels/patches.h"
+#include "engine/backend/cuda/kernels/rows.h"
+#include "engine/ops/matmul.h"
+
+namespace halfwatt::cuda {
+namespace {
+
+bool is_tf32(const Call& call) { return call.attributes().has("math_a"); }
+
+// Products add a bias of the result's dtype; of another one it is added to sums in fp32.
+class Product {
+ public:
+  Product(Call& call, ProductShape shape, const Elements& bias) : call_(&call), shape_(shape) {
+    shape_.has_bias = bias.dtype == shape.result && shape.has_bias;
+    if (shape.has_bias && !shape_.has_bias) {
+      sums_ = call.scratch(DType::f32, shape.m * shape.n);
+    }
+    workspace_ = aligned_workspace(call.scratch(Products::kWorkspace + kAlignmentOfIt));
+    adds_later_ = shape.has_bias && !shape_.has_bias;
+  }
+
+  void run(const std::byte* a, const std::byte* b, const Elements& bias, Elements c) const {
+    if (shape_.m == 0 || shape_.n == 0) {
+      return;
+    }
+    if (shape_.k == 0) {
+      fill(call_->stream(), c, 0, shape_.m * shape_.n);
+      return;
+    }
+    ProductShape shape = shape_;
+    Elements to = c;
+    if (adds_later_) {
+      shape.result = DType::f32;
+      to = sums_;
+    }
+    call_->products().run(call_->stream(), shape, {a, b, bias.data, to.data, workspace_});
+    if (adds_later_) {
+      add(call_->stream(), sums_, bias, c, shape.m * shape.n, shape.n);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kAlignmentOfIt = 256;
+  static std::byte* aligned_workspace(std::byte* memory) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    return memory + (kAlignmentOfIt - address % kAlignmentOfIt) % kAlignmentOfIt;
+  }
+
+  Call* call_;
+  ProductShape shape_;
+  Elements sums_;
+  std::byte* workspace_ = nullptr;
+  bool adds_later_ = false;
+};
+
+ConvolutionShape convolution_shape(const Call& call,
+                                   const Shape& images,
+                                   const Shape& weights,
+                                   const Shape& outputs) {
+  return {images[0],
+          images[1],
+          images[2],
+          images[3],
+          weights[0],
+          weights[2],
+          weights[3],
+          call.attributes().integer("stride"),
+          call.attributes().integer("padding"),
+          outputs[2],
+          outputs[3]};
+}
+
+/// dy [images, outputs, positions] as rows of outputs.
+void transpose_outputs(const Call& call,
+                       const ConvolutionShape& shape,
+                       const Elements& from,
+                       const Elements& to) {
+  transpose(call.stream(), from.data, to.data, shape.images, shape.outputs, shape.positions(),
+            bytes_of(from.dtype));
+}
+
+AttentionShape attention_shape(const Call& call, const Shape& qkv) {
+  const Index heads = call.attributes().integer("heads");
+  return {qkv[0], qkv[1], heads, qkv[2] / 3 / heads};
+}
+
+float score_scale(const AttentionShape& shape) {
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
+}
+
+}  // namespace
+
+void run_matmul(Call& call) {
+  const Shape& a = call.input(0).type.shape;
+  const Shape& b = call.input(1).type.shape;
+  ProductShape shape;
+  shape.a_transposed = call.attributes().flag("transpose_a");
+  shape.b_transposed = call.attributes().flag("transpose_b");
+  shape.m = shape.a_transposed ? a.last(0) : a.rows();
+  shape.k = shape.a_transposed ? a.rows() : a.last(0);
+  shape.n = shape.b_transposed ? b.rows() : b.last(0);
+  shape.is_tf32 = is_tf32(call);
+  shape.operands = call.input(0).type.dtype;
+  shape.result = call.output(0).type.dtype;
+  const auto place = matmul_inputs(call.node()).bias;
+  shape.has_bias = place.has_value();
+  const Elements bias = place ? call.in(*place) : Elements();
+  const Product product(call, shape, bias);
+  if (!call.is_dry()) {
+    product.run(call.input(0).data, call.input(1).data, bias, call.out(0));
+  }
+}
+
+// Rows of patches times the weights, then rows of outputs to planes of them.
+void run_convolution(Call& call) {
+  const ConvolutionShape of = convolution_shape(
+      call, call.input(0).type.shape, call.input(1).type.shape, call.output(0).type.shape);
+  const DType dtype = call.input(0).type.dtype;
+  ProductShape shape;
+  shape.m = of.images * of.positions();
+  shape.k = of.patch();
+  shape.n = of.outputs;
+  shape.b_transposed = true;
+  shape.has_bias = call.inputs() == 3;
+  shape.is_tf32 = is_tf32(call);
+  shape.operands = dtype;
+  shape.result = call.output(0).type.dtype;
+  const Elements bias = shape.has_bias ? call.in(2) : Elements();
+  const Elements patches = call.scratch(dtype, shape.m * shape.k);
+  const Elements rows = call.scratch(shape.result, shape.m * shape.n);
+  const Product product(call, shape, bias);
+  if (!call.is_dry()) {
+    gather_patches(call.stream(), of, call.in(0), patches);
+    product.run(patches.data, call.input(1).data, bias, rows);
+    transpose(call.stream(), rows.data, call.output(0).data, of.images, of.positions(),
+              of.outputs, bytes_of(shape.result));
+  }
+}
+
+void run_convolution_input_gradient(Call& call) {
+  const ConvolutionShape of = convolution_shape(
+      call, call.output(0).type.shape, call.input(1).type.shape, call.input(0).type.shape);
+  const DType dtype = call.input(0).type.dtype;
+  ProductShape shape;
+  shape.m = of.images * of.positions();
+  shape.k = of.outputs;
+  shape.n = of.patch();
+  shape.is_tf32 = is_tf32(call);
+  shape.operands = dtype;
+  shape.result = DType::f32;
+  const Elements rows = call.scratch(dtype, shape.m * shape.k);
+  const Elements patches = call.scratch(DType::f32, shape.m * shape.n);
+  const Product product(call, shape, {});
+  if (!call.is_dry()) {
+    transpose_outputs(call, of, call.in(0), rows);
+    product.run(rows.data, call.input(1).data, {}, patches);
+    scatter_patches(call.stream(), of, patches, call.out(0));
+  }
+}
+
+void run_convolution_weight_gradient(Call& call) {
+  const ConvolutionShape of = convolution_shape(
+      call, call.input(1).type.shape, call.output(0).type.shape, call.input(0).type.shape);
+  const DType dtype = call.input(0).type.dtype;
+  ProductShape shape;
+  shape.m = of.outputs;
+  shape.k = of.images * of.positions();
+  shape.n = of.patch();
+  shape.a_transposed = true;
+  shape.is_tf32 = is_tf32(call);
+  shape.operands = dtype;
+  shape.result = call.output(0).type.dtype;
+  const Elements rows = call.scratch(dtype, shape.k * shape.m);
+  const Elements patches = call.scratch(dtype, shape.k * shape.n);
+  const bool has_bias = call.attributes().flag("bias");
+  std::byte* const sums = call.scratch(has_bias ? sum_rows_bytes(1, shape.k, shape.m) : 0);
+  const Product product(call, shape, {});
+  if (!call.is_dry()) {
+    transpose_outputs(call, of, call.in(0), rows);
+    gather_patches(call.stream(), of, call.in(1), patches);
+    product.run(rows.data, patches.data, {}, call.out(0));
+    if (has_bias) {
+      sum_rows(call.stream(), rows, call.out(1), 1, shape.k, shape.m, sums);
+    }
+  }
+}
+
+void run_attention(Call& call) {
+  if (!call.is_dry()) {
+    const AttentionShape shape = attention_shape(call, call.input(0).type.shape);
+    attention(call.stream(), shape, score_scale(shape), call.in(0), call.out(0), call.out(1));
+  }
+}
+
+void run_attention_gradient(Call& call) {
+  AttentionGradient job{};
+  job.shape = attention_shape(call, call.input(1).type.shape);
+  const Index rows = job.shape.images * job.shape.heads * job.shape.tokens;
+  job.along = reinterpret_cast<float*>(call.scratch(DType::f32, rows).data);
+  if (!call.is_dry()) {
+    job.scale = score_scale(job.shape);
+    job.dout = call.in(0);
+    job.qkv = call.in(1);
+    job.out = call.in(2);
+    job.lse = call.in(3);
+    job.dqkv = call.out(0);
+    attention_gradient(call.stream(), job);
+  }
+}
+
+}  // namespace halfwatt::cuda

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "engine/backend/cuda/kernels/memory.h"
+
+namespace halfwatt::cuda {
+
+/// c [m, n] = op(a) op(b) (+ bias), row-major and contiguous; sums are fp32.
+struct ProductShape {
+  Index m = 0, n = 0, k = 0;
+  bool a_transposed = false;  ///< a is [k, m]
+  bool b_transposed = false;  ///< b is [n, k]
+  bool has_bias = false;      ///< [n], of the result's dtype
+  bool is_tf32 = false;       ///< f32 operands, rounded to tf32 as the tensor cores do
+  DType operands = DType::f32;
+  DType result = DType::f32;
+  auto operator<=>(const ProductShape&) const = default;
+};
+
+struct ProductOperands {
+  const std::byte* a;
+  const std::byte* b;
+  const std::byte* bias;
+  std::byte* c;
+  std::byte* workspace;  ///< kWorkspace bytes
+};
+
+/// Products by cuBLASLt, which is found when the program runs: the file that
+/// HALFWATT_CUBLASLT names, or else the newest of the versions that this program knows, where
+/// the linker or a CUDA toolkit has it.
+class Products {
+ public:
+  static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+
+  /// Errors (device): none is found, or it does not start.
+  static Result<std::unique_ptr<Products>> open();
+  virtual ~Products() = default;
+
+  /// "cuBLASLt 13.0.2".
+  virtual const std::string& name() const = 0;
+  /// Enqueues a product. The same shape always takes the same algorithm. Throws Failure.
+  virtual void run(Stream stream,
+                   const ProductShape& shape,
+                   const ProductOperands& operands) = 0;
+};
+
+}  // namespace halfwatt::cuda

@@ -1,0 +1,108 @@
+// Every op of the table, on the GPU against fp64 on the CPU.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+
+#include "engine/backend/cuda/gpu.h"
+#include "engine/exec/example_run.h"
+
+namespace halfwatt {
+namespace {
+
+class Ops : public OnGpu {};
+
+bool is_refused(const OpExample& example, DType storage) {
+  const auto backend = opened_gpu();
+  const Graph graph = example_graph(example, storage);
+  return backend->target().support(graph, graph.size() - 1).kind == Support::Kind::refused;
+}
+
+/// The largest error of any output, in units of its tolerance; what fails has no end of it.
+double error_of_tolerance(const OpExample& example, DType storage) {
+  try {
+    double worst = 0;
+    const std::vector<Tensor> inputs = stored_inputs(example, storage);
+    const auto wanted = example_outputs(opened_cpu(0), example, DType::f64, inputs);
+    const auto got = example_outputs(opened_gpu(), example, storage, inputs);
+    for (std::size_t at = 0; at < got.size(); ++at) {
+      const std::vector<double> exact = doubles(wanted[at]);
+      const double between = 2 * example.stored_between * half_ulp(storage);
+      const double bound = store_error(got[at].dtype(), exact) + sum_error(example) + between;
+      worst = std::max(worst, off(doubles(got[at]), exact) / bound);
+    }
+    return worst;
+  } catch (const std::exception& failure) {
+    ADD_FAILURE() << failure.what();
+    return std::numeric_limits<double>::infinity();
+  }
+}
+
+TEST_F(Ops, are_within_their_rounding_of_fp64_on_the_same_numbers) {
+  double worst = 0;
+  std::string worst_of;
+  for (const OpExample& example : op_examples()) {
+    for (const DType storage : {DType::f32, DType::bf16, DType::f16}) {
+      SCOPED_TRACE(text(example) + " " + std::string(text(storage)));
+      if (is_refused(example, storage)) {
+        EXPECT_EQ(example.op, Op::transfer);  // of one device alone there is none
+        continue;
+      }
+      const double share = error_of_tolerance(example, storage);
+      EXPECT_LE(share, 1);
+      if (share > worst) {
+        worst = share;
+        worst_of = text(example) + " " + std::string(text(storage));
+      }
+    }
+  }
+  std::cout << "largest error / tolerance: " << worst << ", " << worst_of << '\n';
+}
+
+TEST_F(Ops, have_the_same_bits_when_they_run_again) {
+  for (const OpExample& example : op_examples()) {
+    for (const DType storage : {DType::f32, DType::bf16}) {
+      SCOPED_TRACE(text(example) + " " + std::string(text(storage)));
+      if (is_refused(example, storage)) {
+        continue;
+      }
+      const std::vector<Tensor> inputs = stored_inputs(example, storage);
+      const auto first = example_outputs(opened_gpu(), example, storage, inputs);
+      const auto second = example_outputs(opened_gpu(), example, storage, inputs);
+      for (std::size_t at = 0; at < first.size(); ++at) {
+        EXPECT_TRUE(same_bits(first[at], second[at])) << "output " << at;
+      }
+    }
+  }
+}
+
+// 197 tokens of three heads of 64, as vit_tiny has them; and a product of its layers.
+TEST_F(Ops, are_right_at_the_sizes_of_a_model) {
+  const auto number = [](Shape shape) {
+    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
+  };
+  const std::vector<OpExample> examples = {
+      {Op::attention, {number({2, 197, 576})}, {{"heads", std::int64_t{3}}}, 197},
+      {Op::matmul,
+       {number({2, 197, 192}), number({576, 192}), number({576})},
+       {{"transpose_b", true}},
+       192},
+      {Op::matmul, {number({394, 192}), number({394, 576})}, {{"transpose_a", true}}, 394},
+      {Op::layer_norm,
+       {number({394, 192}), number({192}), number({192})},
+       {{"eps", 1e-6}},
+       192},
+      {Op::sum_to, {number({394, 576})}, {{"shape", Shape{576}}}, 394},
+  };
+  for (const OpExample& example : examples) {
+    for (const DType storage : {DType::f32, DType::bf16, DType::f16}) {
+      SCOPED_TRACE(text(example) + " " + std::string(text(storage)));
+      EXPECT_LE(error_of_tolerance(example, storage), 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halfwatt
