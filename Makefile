@@ -4,10 +4,11 @@
 
 FUZZ_SECONDS ?= 600
 
-sources = $$(find src include tests bench -name '*.[ch]' -o -name '*.cpp')
+sources = $$(find src include tests bench -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' \
+  -o -name '*.cuh')
 units = $$(find src tests bench -name '*.cpp')
 
-.PHONY: tune test format lint asan tsan fuzz bench bench-peers clean
+.PHONY: tune test format lint asan tsan fuzz bench bench-peers device-bundle cuda-all clean
 
 tune:
 	tools/install-packages build
@@ -64,6 +65,21 @@ bench-peers:
 	python3 -m venv build/peers
 	build/peers/bin/pip install --quiet -r bench/peers/requirements.txt
 	build/peers/bin/python bench/peers/peers.py build/release/bin/halfwatt
+
+# What a machine with a Hopper card needs to run the tests of the label cuda and halfwatt itself.
+device-bundle:
+	tools/install-packages build test
+	cmake -G Ninja -S . -B build/device -DCMAKE_BUILD_TYPE=Release -DHALFWATT_CUDA=ON \
+	  -DCMAKE_CUDA_ARCHITECTURES=90a-real
+	cmake --build build/device --target halfwatt test_cuda_backend
+	tools/device-bundle build/device build/device-bundle.tar.xz halfwatt test_cuda_backend
+
+# The GPU code for every card that the toolkit knows and halfwatt is for.
+cuda-all:
+	tools/install-packages build test
+	cmake -G Ninja -S . -B build/cuda-all -DCMAKE_BUILD_TYPE=Release -DHALFWATT_CUDA=ON \
+	  "-DCMAKE_CUDA_ARCHITECTURES=75-real;80;86-real;89-real;90a-real;100-real;120-real"
+	cmake --build build/cuda-all --target halfwatt test_cuda_backend
 
 format:
 	tools/install-packages lint
