@@ -1,5 +1,6 @@
 #include "engine/backend/cuda/kernels/elements.h"
 #include "engine/backend/cuda/kernels/random.cuh"
+#include "engine/backend/cuda/kernels/step_functions.h"
 #include "engine/backend/cuda/kernels/types.cuh"
 
 namespace halfwatt::cuda {
@@ -45,10 +46,7 @@ __global__ void scale_kernel(
 
 template <DType X>
 __global__ void gelu_kernel(const std::byte* x, std::byte* y, Index count) {
-  each(count, [&](Index i) {
-    const float value = load<X>(x, i);
-    store<X>(y, i, value * normcdff(value));
-  });
+  each(count, [&](Index i) { store<X>(y, i, gelu_of(load<X>(x, i))); });
 }
 
 template <DType X>
@@ -56,12 +54,7 @@ __global__ void gelu_gradient_kernel(const std::byte* dy,
                                      const std::byte* x,
                                      std::byte* dx,
                                      Index count) {
-  constexpr float kInverseRoot = 0.39894228040143267794F;  // 1 / sqrt(2 pi)
-  each(count, [&](Index i) {
-    const float value = load<X>(x, i);
-    const float density = kInverseRoot * expf(-0.5F * value * value);
-    store<X>(dx, i, load<X>(dy, i) * (normcdff(value) + value * density));
-  });
+  each(count, [&](Index i) { store<X>(dx, i, load<X>(dy, i) * gelu_slope_of(load<X>(x, i))); });
 }
 
 template <DType X>

@@ -111,122 +111,23 @@ __global__ void judge_kernel(const Partial* from,
 
 __global__ void factor_kernel(
     Elements squares, Elements scale, double most, Elements factor, Elements norm) {
-  const double inverse = 1 / static_cast<double>(load(scale, 0));
-  const double length = sqrt(static_cast<double>(load(squares, 0))) * inverse;
-  double clip = most > 0 ? most / (length + 1e-6) : 1.0;
-  clip = clip > 1 ? 1 : clip;  // a norm that is no number makes every gradient none
-  store(factor, 0, static_cast<float>(inverse * clip));
-  store(norm, 0, static_cast<float>(length));
+  const GradientFactor found = gradient_factor_of(load(squares, 0), load(scale, 0), most);
+  store(factor, 0, static_cast<float>(found.factor));
+  store(norm, 0, static_cast<float>(found.norm));
 }
 
 __global__ void learning_rate_kernel(const std::int64_t* applied,
                                      Schedule schedule,
                                      Elements rate) {
-  const auto step = static_cast<double>(*applied);
-  const auto warmup = static_cast<double>(schedule.warmup);
-  const auto total = static_cast<double>(schedule.total);
-  double share = 1;
-  if (step < warmup) {
-    share = (step + 1) / (warmup + 1);
-  } else if (schedule.kind != Schedule::Kind::constant && total > warmup) {
-    const double done = fmin(1.0, (step - warmup) / (total - warmup));
-    const double left =
-        schedule.kind == Schedule::Kind::cosine ? (1 + cospi(done)) / 2 : 1 - done;
-    share = schedule.floor + (1 - schedule.floor) * left;
-  }
-  store(rate, 0, static_cast<float>(schedule.base * share));
+  store(rate, 0, static_cast<float>(learning_rate_of(schedule, *applied)));
 }
 
 // --- optimizers -----------------------------------------------------------------------------
 
-/// base^exponent, by squaring.
-__device__ double power(double base, std::int64_t exponent) {
-  double result = 1;
-  for (; exponent > 0; exponent /= 2, base *= base) {
-    result *= exponent % 2 != 0 ? base : 1;
-  }
-  return result;
+__device__ OptimizerNumbers numbers_of(const Update& of) {
+  return {of.math, load(of.factor, 0), load(of.rate, 0), of.beta1,       of.beta2,
+          of.eps,  of.decay,           of.momentum,      *of.applied + 1};
 }
-
-/// A parameter and its moments.
-struct States {
-  float parameter, first, second;
-};
-
-/// `value` in `math` and back; as it is where that is f32.
-__device__ float rounded_to(DType math, float value) {
-  switch (math) {
-    case DType::f16:
-      return rounded<DType::f16>(value);
-    case DType::bf16:
-      return rounded<DType::bf16>(value);
-    default:
-      return value;
-  }
-}
-
-class AdamwStep {
- public:
-  __device__ explicit AdamwStep(const Update& of) : math_(of.math) {
-    const double rate = static_cast<double>(load(of.rate, 0));
-    const std::int64_t step = *of.applied + 1;
-    const double correction1 = 1 - power(of.beta1, step);
-    const double correction2 = 1 - power(of.beta2, step);
-    factor_ = load(of.factor, 0);
-    keep_ = static_cast<float>(1 - rate * of.decay);
-    fresh1_ = static_cast<float>(1 - of.beta1);
-    beta2_ = static_cast<float>(of.beta2);
-    fresh2_ = static_cast<float>(1 - of.beta2);
-    root_ = static_cast<float>(sqrt(correction2));
-    eps_ = static_cast<float>(of.eps);
-    step_size_ = static_cast<float>(rate / correction1);
-  }
-
-  // In fp32 the rounding is none, and this is what the CPU's kernel does.
-  __device__ void operator()(States& states, float gradient) const {
-    const float g = round(gradient * factor_);
-    const float parameter = round(states.parameter * keep_);
-    states.first = round(states.first + fresh1_ * (g - states.first));
-    states.second = round(round(states.second * beta2_) + fresh2_ * g * g);
-    float denominator = round(sqrtf(states.second));
-    denominator = round(denominator / root_);
-    denominator = round(denominator + eps_);
-    states.parameter = round(parameter - step_size_ * (states.first / denominator));
-  }
-
- private:
-  __device__ float round(float value) const { return rounded_to(math_, value); }
-
-  DType math_;
-  float factor_, keep_, fresh1_, beta2_, fresh2_, root_, eps_, step_size_;
-};
-
-class SgdStep {
- public:
-  __device__ explicit SgdStep(const Update& of)
-      : math_(of.math),
-        factor_(load(of.factor, 0)),
-        rate_(load(of.rate, 0)),
-        decay_(static_cast<float>(of.decay)),
-        momentum_(static_cast<float>(of.momentum)),
-        is_first_(*of.applied == 0) {}
-
-  __device__ void operator()(States& states, float gradient) const {
-    float g = round(gradient * factor_);
-    if (decay_ != 0) {  // 0 * inf would be NaN
-      g = round(g + decay_ * states.parameter);
-    }
-    states.first = is_first_ ? g : round(round(states.first * momentum_) + g);
-    states.parameter = round(states.parameter - rate_ * states.first);
-  }
-
- private:
-  __device__ float round(float value) const { return rounded_to(math_, value); }
-
-  DType math_;
-  float factor_, rate_, decay_, momentum_;
-  bool is_first_;
-};
 
 __device__ float stochastically(const DeviceRandom& random,
                                 DType dtype,
@@ -246,7 +147,7 @@ __global__ void update_kernel(Table<UpdatedParameter> table, Update of) {
   const UpdatedParameter& own = table.each[table.owner(blockIdx.x)];
   const Index begin = (Index{blockIdx.x} - table.first[table.owner(blockIdx.x)]) * kChunk;
   const Index end = min(own.count, begin + kChunk);
-  const Step step(of);
+  const Step step(numbers_of(of));
   const bool skip = *of.skip != 0;
   const bool is_random = of.rounds_stochastically;
   const std::int64_t no_key[3] = {};
@@ -329,18 +230,9 @@ __global__ void scale_kernel(Elements before,
                              ScaleRule rule,
                              Elements after,
                              std::int32_t* age_after) {
-  float scale = load(before, 0);
-  std::int32_t age = *age_before;
-  if (*skip != 0) {
-    scale = fmaxf(scale * rule.backoff, rule.floor);
-    age = 0;
-  } else if (++age >= rule.interval) {
-    const float grown = scale * rule.growth;
-    scale = isfinite(grown) ? grown : scale;
-    age = 0;
-  }
-  store(after, 0, scale);
-  *age_after = age;
+  const ScaleAge next = next_scale({load(before, 0), *age_before}, *skip != 0, rule);
+  store(after, 0, next.scale);
+  *age_after = next.age;
 }
 
 }  // namespace

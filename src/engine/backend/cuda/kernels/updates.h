@@ -3,6 +3,7 @@
 #include <span>
 
 #include "engine/backend/cuda/kernels/elements.h"
+#include "engine/backend/cuda/kernels/step_functions.h"
 
 // What stands at the end of a step: checks of the gradients, optimizers, scales. All scalars
 // are read and written on the device, so that nothing waits for the host to look at them.
@@ -34,11 +35,6 @@ void gradient_factor(Stream stream,
                      Elements factor,
                      Elements norm);
 
-struct Schedule {
-  enum class Kind { constant, cosine, linear } kind = Kind::constant;
-  double base = 0, floor = 0;
-  std::int64_t warmup = 0, total = 0;
-};
 /// The learning rate behind `applied` steps.
 void learning_rate(Stream stream,
                    const std::int64_t* applied,
@@ -87,10 +83,6 @@ void advance(Stream stream,
              const std::uint8_t* skip,
              std::int64_t* after);
 
-struct ScaleRule {
-  float growth, backoff, floor;
-  std::int64_t interval;
-};
 /// torch.amp.GradScaler.update().
 void update_scale(Stream stream,
                   Elements before,
