@@ -10,15 +10,14 @@
 
 #include "base/remark.h"
 #include "cli/bench_table.h"
+#include "cli/compute_device.h"
 #include "cli/interruptions.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/processor_rates.h"
 #include "cli/record_file.h"
 #include "device/devices.h"
-#include "device/rapl.h"
 #include "device/unmetered_cpu.h"
-#include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/kernels/available_threads.h"
 #include "engine/passes/preflight.h"
 #include "engine/train/trainer.h"
@@ -44,6 +43,7 @@ struct Asked {
   bool trains = true;
   std::vector<GridAxis> axes;
   std::vector<Precision> precisions;
+  DeviceId device;
   int threads = 0;
   double seconds = kUsualSeconds;
 };
@@ -159,19 +159,32 @@ Result<Asked> read(const Invocation& invocation) {
   if (!threads || !seconds) {
     return threads ? seconds.error() : threads.error();
   }
+  auto device = compute_device_asked(invocation);
+  if (!device) {
+    return device.error();
+  }
+  asked.device = std::move(*device);
   asked.threads = *threads > 0 ? static_cast<int>(*threads) : cpu::available_threads();
   asked.seconds = *seconds;
   return asked;
 }
 
-std::unique_ptr<Device> open_meter(const Clock& clock) {
-  const std::filesystem::path root = usual_places().root;
-  auto rapl = RaplCpu::open(clock, root);
-  if (rapl) {
-    return std::move(*rapl);
+// A processor without a meter has its load and its memory all the same.
+Result<std::unique_ptr<Device>> meter_of(const DeviceId& id, const Clock& clock) {
+  auto meter = open_meter(id, clock);
+  if (meter || id.kind != DeviceId::Kind::cpu) {
+    return meter;
   }
-  remark(fmt::format("{}; watts and joules are unknown", rapl.error().message));
-  return std::make_unique<UnmeteredCpu>(root);
+  remark(fmt::format("{}; watts and joules are unknown", meter.error().message));
+  return Result<std::unique_ptr<Device>>(std::make_unique<UnmeteredCpu>(usual_places().root));
+}
+
+// How long steps will take is predicted from rates that are measured once; so far of processors
+// alone.
+Result<OpRates> rates_of(const Asked& asked, Backend& backend, bool fresh) {
+  return asked.device.kind == DeviceId::Kind::cpu
+             ? processor_rates(backend, asked.threads, asked.precisions, fresh)
+             : OpRates();
 }
 
 // Processors have no heat sink to wait for here, and others use them too: single steps look
@@ -262,12 +275,11 @@ Result<void> run(const Invocation& invocation) {
   if (!asked) {
     return asked.error();
   }
-  const auto backend = open_cpu({"cpu", asked->threads});
+  const auto backend = open_backend(asked->device, asked->threads);
   if (!backend) {
     return backend.error();
   }
-  const auto rates = processor_rates(**backend, asked->threads, asked->precisions,
-                                     invocation.has("--fresh-probes"));
+  const auto rates = rates_of(*asked, **backend, invocation.has("--fresh-probes"));
   if (!rates) {
     return rates.error();
   }
@@ -277,14 +289,17 @@ Result<void> run(const Invocation& invocation) {
     return fine.error();
   }
   SteadyClock clock;
-  const auto device = open_meter(clock);
+  const auto device = meter_of(asked->device, clock);
+  if (!device) {
+    return device.error();
+  }
   EngineWorkload workload(std::move(task), clock, (*backend)->target().memory);
-  const RecordHeader header = header_of(*device, workload, *asked);
+  const RecordHeader header = header_of(**device, workload, *asked);
   auto file = open_record(invocation, header);
   if (!file) {
     return file.error();
   }
-  if (const auto done = measure(*asked, search, {clock, *device, workload}, *file); !done) {
+  if (const auto done = measure(*asked, search, {clock, **device, workload}, *file); !done) {
     return done.error();
   }
   const std::vector<Measurement> rows = bench_rows(file->measured);
@@ -300,8 +315,9 @@ Command bench_command() {
   command.summary = "measure the engine's own steps";
   command.arguments = "[op matmul MxKxN]";
   command.description =
-      "Measures training steps or forward passes of a model on this machine's processors, on "
-      "random data, for every precision and batch of the lists; or one product of matrices. A "
+      "Measures training steps or forward passes of a model on this machine's processors or on "
+      "a card, on random data, for every precision and batch of the lists; or one product of "
+      "matrices. A "
       "row has step time (median, 5 and 95 %, 95 % interval of the median), speed, watts and "
       "joules where the machine has a meter, bytes of the plan and of the process, FLOPs, the "
       "time that the plan predicts from rates measured once on this machine, and whether the "
@@ -315,6 +331,7 @@ Command bench_command() {
       {"--batch", "LIST", "images at once, as in 16,32; default 16"},
       {"--classes", "N", "of the model's head; default 1000"},
       {"--allow-dead", "", "train in modes whose numbers are certain to die, too"},
+      compute_device_option(),
       {"--threads", "N", "default: as many as the machine lets this process use"},
       {"--seconds", "S", "least time of a row; default 5"},
       {"--fresh-probes", "", "measure the rates again that predicted times come from"},

@@ -11,10 +11,10 @@
 #include "base/numerical_state.h"
 #include "base/remark.h"
 #include "base/rng.h"
+#include "cli/compute_device.h"
 #include "cli/infer_input.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
-#include "engine/backend/cpu/cpu_backend.h"
 #include "engine/data/picture_file.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
@@ -36,6 +36,7 @@ struct Request {
   std::vector<std::string> paths;  ///< of pictures and folders
   std::string format;
   int top = 5;
+  DeviceId device;
   int threads = 0;
   std::uint64_t seed = 1;
 };
@@ -105,18 +106,19 @@ Result<Request> read_request(const Invocation& invocation) {
   const auto top = invocation.whole("--top", 5, 1, 1'000'000);
   const auto threads = invocation.whole("--threads", 0, 1, 1024);
   const auto seed = invocation.whole("--seed", 1, 0, 0x1p53);
+  auto device = compute_device_asked(invocation);
+  if (!device) {
+    return device.error();
+  }
   for (const auto* each : {&top, &threads, &seed}) {
     if (!*each) {
       return each->error();
     }
   }
-  return Request{std::move(*recipe),
-                 input,
-                 invocation.arguments(),
-                 format,
-                 static_cast<int>(*top),
-                 static_cast<int>(*threads),
-                 static_cast<std::uint64_t>(*seed)};
+  return Request{std::move(*recipe),         input,
+                 invocation.arguments(),     format,
+                 static_cast<int>(*top),     std::move(*device),
+                 static_cast<int>(*threads), static_cast<std::uint64_t>(*seed)};
 }
 
 // Of a single logit, which is of the second of two classes, that one's alone. Names that are
@@ -381,7 +383,7 @@ Result<void> run(const Invocation& invocation) {
   if (!request) {
     return request.error();
   }
-  const auto backend = open_cpu({"cpu", request->threads});
+  const auto backend = open_backend(request->device, request->threads);
   if (!backend) {
     return backend.error();
   }
@@ -436,6 +438,7 @@ Command infer_command() {
        true},
       {"--batch", "N", "images at once; 8"},
       {"--top", "K", "classes to print of each image; 5"},
+      compute_device_option(),
       {"--threads", "N", "of the processor; as many as this process may use"},
       {"--seed", "N", "of synthetic images, and of weights without a file; 1"},
       {"--format", "FORMAT", "table (the default), csv or json"},

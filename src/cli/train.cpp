@@ -6,13 +6,11 @@
 #include <memory>
 
 #include "base/remark.h"
+#include "cli/compute_device.h"
 #include "cli/interruptions.h"
 #include "cli/output.h"
 #include "cli/train_request.h"
 #include "cli/train_teller.h"
-#include "device/devices.h"
-#include "device/rapl.h"
-#include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cpu/kernels/available_threads.h"
 #include "engine/data/available_memory.h"
 #include "engine/data/picture_file.h"
@@ -262,7 +260,7 @@ Result<void> run_to_its_end(const TrainRequest& request,
     return from.error();
   }
   const SteadyClock clock;
-  const auto meter = RaplCpu::open(clock, usual_places().root);
+  const auto meter = open_meter(request.device, clock);
   auto log = TrainingLog::open(request.out, trainer.attempts(), meter ? meter->get() : nullptr);
   if (!log) {
     return log.error();
@@ -313,7 +311,7 @@ Result<void> train(TrainRequest request) {
   if (const auto fine = check_numbers(request); !fine) {
     return fine.error();
   }
-  const auto backend = open_cpu({"cpu", request.threads});
+  const auto backend = open_backend(request.device, request.threads);
   if (!backend) {
     return backend.error();
   }

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "cli/compute_device.h"
 #include "cli/model_flags.h"
 
 namespace halfwatt {
@@ -144,6 +145,11 @@ void read_run(const Invocation& invocation, Reader& reader, TrainRequest& reques
   request.resumes = invocation.has("--resume");
   request.json =
       reader.word("--format", std::array<std::string_view, 2>{"text", "jsonl"}, 0) == 1;
+  if (auto device = compute_device_asked(invocation); device) {
+    request.device = std::move(*device);
+  } else {
+    reader.fail(device.error());
+  }
   reader.whole("--threads", request.threads, 0, 4096);
   reader.whole("--decode-threads", request.decode_threads, 0, 4096);
 }
@@ -199,6 +205,7 @@ std::vector<Option> train_options() {
       {"--keep", "N", "checkpoints, the latest, and the best one beside them; 1"},
       {"--resume", "", "go on from the last checkpoint in --out, to the same bits"},
       {"--seed", "N", "of everything that is random; 1"},
+      compute_device_option(),
       {"--threads", "N", "that compute; default as many as this process may use"},
       {"--decode-threads", "N", "that decode pictures; default half of these, 1 at least"},
       {"--dry-run", "", "say what would be done, and what memory it takes"},

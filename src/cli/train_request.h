@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device_id.h"
 #include "cli/command.h"
 #include "engine/train/fit.h"
 
@@ -30,6 +31,7 @@ struct TrainRequest {
   bool resumes = false;
   bool dry_run = false;
   bool json = false;  ///< a line for every step on stdout, and no bar
+  DeviceId device;
   int threads = 0;
   int decode_threads = 0;
 };

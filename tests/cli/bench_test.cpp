@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
@@ -38,6 +39,23 @@ TEST(Bench, tells_a_script_of_every_row_what_was_measured_and_what_was_planned) 
   }
   EXPECT_EQ(json["rows"][1]["gigaflops_per_step"].get<double>(),
             2 * json["rows"][0]["gigaflops_per_step"].get<double>());
+}
+
+TEST(Bench, computes_on_a_processor_or_a_card_and_on_nothing_else) {
+  for (const std::string device : {"sim:rtx3090", "gpu:", "gpu:123456789012", "nothing"}) {
+    const Outcome outcome = run_bench(kMicro + "--mode infer --device " + device);
+    EXPECT_EQ(outcome.status, 2) << device;
+    EXPECT_NE(outcome.err.find("--device " + device + ": needed cpu, or gpu:N"),
+              std::string::npos)
+        << outcome.err;
+  }
+}
+
+TEST(Bench, says_in_one_line_why_a_card_does_not_compute) {
+  const Outcome outcome = run_bench(kMicro + "--mode infer --device gpu:999");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
 }
 
 TEST(Bench, writes_its_rows_as_a_record_and_measures_rates_once) {
