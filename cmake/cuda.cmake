@@ -31,8 +31,8 @@ if(NOT HALFWATT_CUDA STREQUAL "OFF" AND NOT HALFWATT_SANITIZE AND NOT HALFWATT_F
   else()
     message(STATUS "no nvcc that works with ${CMAKE_CXX_COMPILER}: no GPU code")
   endif()
-  if(HALFWATT_CUDA STREQUAL "ON" AND NOT HALFWATT_HAS_CUDA)
-    message(FATAL_ERROR "HALFWATT_CUDA=ON needs a CUDA toolkit from 12.4 on (nvcc), whose "
-                        "version knows ${CMAKE_CXX_COMPILER}; CUDACXX names another nvcc")
-  endif()
+endif()
+if(HALFWATT_CUDA STREQUAL "ON" AND NOT HALFWATT_HAS_CUDA)
+  message(FATAL_ERROR "HALFWATT_CUDA=ON needs a CUDA toolkit from 12.4 on (nvcc), whose version "
+                      "knows ${CMAKE_CXX_COMPILER}, and no sanitizer; CUDACXX names another nvcc")
 endif()

@@ -30,7 +30,10 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceId& id, int threads) {
   if (id.kind == DeviceId::Kind::cpu) {
     return open_cpu({"cpu", threads});
   }
-  return open_cuda({std::stoi(id.name)});
+  // The meter's card and the one that computes are one: by its place, not by its number, which
+  // CUDA may have otherwise.
+  const auto card = DeviceList::look().find(id);
+  return card ? open_cuda({0, card->pci}) : card.error();
 }
 
 Result<std::unique_ptr<Device>> open_meter(const DeviceId& id, const Clock& clock) {

@@ -52,7 +52,8 @@ class StepProgress {
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// All steps in order. Throws Failure, with the name of the step, if the device is lost.
+  /// All steps in order. Throws Failure if the device is lost, with the name of the step where
+  /// steps run one by one; where they run as one, all are done at once, at the end.
   virtual void run(StepProgress& progress) = 0;
 };
 

@@ -60,6 +60,16 @@ class StepCounts final : public StepProgress {
 Result<std::unique_ptr<Session>> Session::open(std::vector<Plan> plans,
                                                std::vector<Backend*> backends,
                                                States& states) {
+  for (const Backend* each : backends) {
+    const DeviceId::Kind kind = each->target().id.kind;
+    if (backends.size() > 1 && kind != DeviceId::Kind::cpu &&
+        kind != DeviceId::Kind::simulated) {
+      return bad_input(
+          fmt::format("{} with another device: work on several devices is still to "
+                      "come where one is a GPU",
+                      each->target().name));
+    }
+  }
   try {
     std::unique_ptr<Session> session(new Session(std::move(backends), states));
     session->programs_.reserve(plans.size());

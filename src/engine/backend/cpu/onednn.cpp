@@ -114,8 +114,12 @@ class OneDnn final : public ProductLibrary {
     }
     ::omp_set_num_threads(1);
     std::vector<Ready> parts;
-    for (const Part& part : parts_of(shape, threads)) {
-      parts.push_back(make(shape, part));
+    try {
+      for (const Part& part : parts_of(shape, threads)) {
+        parts.push_back(make(shape, part));
+      }
+    } catch (const dnnl::error& error) {
+      throw Failure({ErrorKind::device, fmt::format("oneDNN: {}", error.what())});
     }
     return ready_.emplace(shape, std::move(parts)).first->second;
   }
@@ -138,12 +142,18 @@ class OneDnn final : public ProductLibrary {
   bool reads_panels() const {
     ProductShape small;
     small.m = small.n = small.k = kPanels.columns;
-    small.b_transposed = small.b_in_panels = small.has_bias = true;
+    small.b_transposed = small.b_in_panels = true;
     small.operands = small.result = DType::bf16;
     try {
-      const MatmulMemory memory = memory_of(small, {true, 0, small.m});
-      const std::string name = matmul_primitive(engine_, memory, attributes_).impl_info_str();
-      return name.find("amx") != std::string::npos;
+      for (const bool has_bias : {false, true}) {
+        small.has_bias = has_bias;
+        const MatmulMemory memory = memory_of(small, {true, 0, small.m});
+        const std::string name = matmul_primitive(engine_, memory, attributes_).impl_info_str();
+        if (name.find("amx") == std::string::npos) {
+          return false;
+        }
+      }
+      return true;
     } catch (const dnnl::error&) {
       return false;
     }

@@ -39,7 +39,8 @@ std::optional<ProductShape> linear_by_library(const Call& call) {
   shape.operands = shape.result = x.dtype;
   const auto panels = call.products() ? call.products()->panels(x.dtype, shape.n, shape.k)
                                       : std::optional<PanelShape>();
-  return panels && panels->columns == call.attributes().integer("columns") &&
+  return panels && call.products()->has(shape) &&
+                 panels->columns == call.attributes().integer("columns") &&
                  panels->steps == call.attributes().integer("steps")
              ? std::optional(shape)
              : std::nullopt;

@@ -11,6 +11,7 @@ namespace halfwatt::cuda {
 
 /// What a call enqueues on.
 struct Machine {
+  int device = 0;
   Stream stream = nullptr;
   Products* products = nullptr;
 };

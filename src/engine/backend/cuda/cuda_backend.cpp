@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 
 #include "base/failure.h"
 #include "engine/backend/cuda/bindings.h"
@@ -22,8 +21,29 @@ using cuda::Machine;
 
 Error device_error(std::string message) { return {ErrorKind::device, std::move(message)}; }
 
-/// Whether the device is there and runs this program's code.
-Result<cudaDeviceProp> usable_device(int device) {
+/// What the runtime calls a device, as it is asked for.
+Result<int> number_of(const CudaOptions& options, int count) {
+  int device = options.device;
+  if (!options.pci.empty()) {
+    if (cudaDeviceGetByPCIBusId(&device, options.pci.c_str()) != cudaSuccess) {
+      cudaGetLastError();
+      return device_error(
+          fmt::format("the card at {} is hidden from CUDA: CUDA_VISIBLE_DEVICES leaves it out",
+                      options.pci));
+    }
+  } else if (device < 0 || device >= count) {
+    return device_error(fmt::format("gpu:{}: this machine has {} GPU{}, numbered from 0",
+                                    device, count, count == 1 ? "" : "s"));
+  }
+  return device;
+}
+
+/// A device that is there and runs this program's code.
+struct Usable {
+  int device;
+  cudaDeviceProp facts;
+};
+Result<Usable> usable_device(const CudaOptions& options) {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   if (found == cudaErrorInsufficientDriver) {
@@ -39,19 +59,22 @@ Result<cudaDeviceProp> usable_device(int device) {
                                                              ? "the driver shows none"
                                                              : cudaGetErrorString(found)));
   }
-  if (device < 0 || device >= count) {
-    return device_error(fmt::format("gpu:{}: this machine has {} GPU{}, numbered from 0",
-                                    device, count, count == 1 ? "" : "s"));
+  const auto device = number_of(options, count);
+  if (!device) {
+    return device.error();
   }
   cudaDeviceProp facts{};
-  check(cudaGetDeviceProperties(&facts, device), "ask for the device's facts");
-  if (!cuda::has_code_for_this_device(device)) {
+  check(cudaGetDeviceProperties(&facts, *device), "ask for the device's facts");
+  const cudaError_t runs = cuda::run_nothing(*device);
+  if (runs == cudaErrorNoKernelImageForDevice || runs == cudaErrorInvalidDeviceFunction ||
+      runs == cudaErrorUnsupportedPtxVersion) {
     return device_error(
-        fmt::format("gpu:{} ({}) has compute capability {}.{}, for which this program has no "
-                    "code; build it with -DCMAKE_CUDA_ARCHITECTURES={}{}",
-                    device, facts.name, facts.major, facts.minor, facts.major, facts.minor));
+        fmt::format("{} has compute capability {}.{}, for which this program has "
+                    "no code; build it with -DCMAKE_CUDA_ARCHITECTURES={}{}",
+                    facts.name, facts.major, facts.minor, facts.major, facts.minor));
   }
-  return facts;
+  check(runs, facts.name);
+  return Usable{*device, facts};
 }
 
 std::vector<TensorView> views(const std::vector<TensorType>& types) {
@@ -71,6 +94,7 @@ Support support(const Graph& graph, int id) {
   return reason.empty() ? Support{} : Support{Support::Kind::refused, std::move(reason)};
 }
 
+// Whichever thread calls, it is this device that is meant: the one at hand is a thread's own.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int device, const cudaDeviceProp& facts, std::unique_ptr<cuda::Products> products)
@@ -79,8 +103,10 @@ class CudaBackend final : public Backend {
         allocated_(std::make_shared<Count>(0)) {
     check(cudaSetDevice(device_), "choose the device");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
-    target_.id = {DeviceId::Kind::gpu_index, fmt::format("{}", device)};
-    target_.name = fmt::format("gpu:{} ({})", device, facts.name);
+    target_.id = {DeviceId::Kind::gpu_pci, pci_text(static_cast<unsigned>(facts.pciDomainID),
+                                                    static_cast<unsigned>(facts.pciBusID),
+                                                    static_cast<unsigned>(facts.pciDeviceID))};
+    target_.name = facts.name;
     target_.memory = Bytes(static_cast<double>(facts.totalGlobalMem));
     target_.support = support;
     target_.arithmetic = {{"gpu", facts.name}, {"products", products_->name()}};
@@ -112,11 +138,13 @@ class CudaBackend final : public Backend {
   std::size_t allocated() const override { return *allocated_; }
 
   void upload(std::byte* to, std::span<const std::byte> from) override {
+    check(cudaSetDevice(device_), "choose the device");
     check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_),
           "copy to the device");
     check(cudaStreamSynchronize(stream_), "copy to the device");
   }
   void download(std::span<std::byte> to, const std::byte* from) override {
+    check(cudaSetDevice(device_), "choose the device");
     check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_),
           "copy from the device");
     check(cudaStreamSynchronize(stream_), "copy from the device");
@@ -132,7 +160,7 @@ class CudaBackend final : public Backend {
  private:
   using Count = std::atomic<std::size_t>;
 
-  Machine machine() const { return {stream_, products_.get()}; }
+  Machine machine() const { return {device_, stream_, products_.get()}; }
 
   std::size_t workspace(const Graph& graph, int id) const {
     const Node& node = graph.node(id);
@@ -157,20 +185,18 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> open_cuda(const CudaOptions& options) {
-  // As NVML numbers them, which the rest of the program goes by; a user's own wish stands.
-  ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   try {
-    const auto facts = usable_device(options.device);
-    if (!facts) {
-      return facts.error();
+    const auto usable = usable_device(options);
+    if (!usable) {
+      return usable.error();
     }
-    check(cudaSetDevice(options.device), "choose the device");
+    check(cudaSetDevice(usable->device), "choose the device");
     auto products = cuda::Products::open();
     if (!products) {
       return products.error();
     }
     return Result<std::unique_ptr<Backend>>(
-        std::make_unique<CudaBackend>(options.device, *facts, std::move(*products)));
+        std::make_unique<CudaBackend>(usable->device, usable->facts, std::move(*products)));
   } catch (const Failure& failure) {
     return failure.error();
   }

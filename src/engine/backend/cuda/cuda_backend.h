@@ -8,7 +8,10 @@
 namespace halfwatt {
 
 struct CudaOptions {
-  int device = 0;  ///< as NVML and `gpu:0` number them: by their place on the bus
+  /// As the CUDA runtime numbers those that it shows, which need not be NVML's numbers.
+  int device = 0;
+  /// Where it is on the bus, `0000:65:00.0`; if it is there, it says which device is meant.
+  std::string pci;
 };
 
 /// One NVIDIA GPU as a device. Errors (device): this program was built without CUDA; there is

@@ -23,7 +23,7 @@ std::vector<TensorView> views(const std::vector<Place>& places, const Bound& bou
 class CudaExecutable final : public Executable {
  public:
   CudaExecutable(const Plan& plan, int device, const Bound& bound, const Machine& machine)
-      : device_(device), stream_(machine.stream) {
+      : device_(device), gpu_(machine.device), stream_(machine.stream) {
     const std::vector<Step>& steps = plan.devices[static_cast<std::size_t>(device)].steps;
     steps_ = static_cast<int>(steps.size());
     // Relaxed: a library may still load code of its own while this thread captures.
@@ -43,12 +43,14 @@ class CudaExecutable final : public Executable {
     const cudaError_t made = cudaGraphInstantiate(&executable_, graph, 0);
     cudaGraphDestroy(graph);
     check(made, "instantiate a graph");
+    check(cudaGraphUpload(executable_, stream_), "upload a graph");
   }
   ~CudaExecutable() override { cudaGraphExecDestroy(executable_); }
   CudaExecutable(const CudaExecutable&) = delete;
   CudaExecutable& operator=(const CudaExecutable&) = delete;
 
   void run(StepProgress& progress) override {
+    check(cudaSetDevice(gpu_), "choose the device");
     check(cudaGraphLaunch(executable_, stream_), "launch");
     check(cudaStreamSynchronize(stream_), "run");
     for (int step = 0; step < steps_; ++step) {
@@ -72,7 +74,8 @@ class CudaExecutable final : public Executable {
     }
   }
 
-  int device_;
+  int device_;  ///< of the plan
+  int gpu_;
   int steps_ = 0;
   Stream stream_;
   cudaGraphExec_t executable_ = nullptr;

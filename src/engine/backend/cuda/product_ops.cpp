@@ -31,6 +31,9 @@ class Product {
     }
     if (shape_.k == 0) {
       fill(call_->stream(), c, 0, shape_.m * shape_.n);
+      if (bias) {
+        add(call_->stream(), c, bias, c, shape_.m * shape_.n, shape_.n);
+      }
       return;
     }
     ProductShape shape = shape_;

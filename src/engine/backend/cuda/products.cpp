@@ -203,6 +203,11 @@ class CublasLt final : public Products {
     check(library_.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                   &workspace, sizeof workspace),
           "set the workspace");
+    // Parts of a sum, where it is split, are fp32 too.
+    const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    check(library_.set_preference(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                  &schemes, sizeof schemes),
+          "set how sums are split");
     // It takes more than a tensor has for granted, and refuses the product in the end.
     const auto alignment = static_cast<std::uint32_t>(kAlignment);
     for (const auto operand : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,

@@ -23,6 +23,7 @@ struct ProductShape {
   auto operator<=>(const ProductShape&) const = default;
 };
 
+/// Where they lie on the device; `bias` where there is one.
 struct ProductOperands {
   const std::byte* a;
   const std::byte* b;

@@ -38,13 +38,17 @@ Loss loss_of(const Call& call, std::size_t logits) {
 
 template <void (*compute)(Stream, const Loss&)>
 void run_loss(Call& call) {
+  // The mean is that of the losses before they are stored.
+  const Index rows = call.input(0).type.shape[0];
+  const Elements losses = call.scratch(DType::f32, rows);
   if (!call.is_dry()) {
     Loss job = loss_of(call, 0);
     job.smoothing = static_cast<float>(
         call.attributes().has("smoothing") ? call.attributes().number("smoothing") : 0);
     job.mean = call.out(0);
-    job.losses = call.out(1);
+    job.losses = losses;
     compute(call.stream(), job);
+    convert(call.stream(), losses, call.out(1), rows);
   }
 }
 

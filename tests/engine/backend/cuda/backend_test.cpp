@@ -21,7 +21,7 @@ TEST(Cuda, says_in_one_line_why_there_is_no_gpu) {
 class CudaDevice : public OnGpu {};
 
 TEST_F(CudaDevice, refuses_a_gpu_that_is_not_there) {
-  const auto backend = open_cuda({999});
+  const auto backend = open_cuda({999, ""});
   ASSERT_FALSE(backend);
   EXPECT_NE(backend.error().message.find("gpu:999: this machine has"), std::string::npos)
       << backend.error().message;
@@ -41,6 +41,14 @@ TEST_F(CudaDevice, counts_its_memory_and_says_how_much_it_lacks) {
   } catch (const Failure& failure) {
     EXPECT_NE(failure.error().message.find("memory left"), std::string::npos);
   }
+}
+
+TEST_F(CudaDevice, says_what_it_computes_with) {
+  const auto backend = opened_gpu();
+  const auto& arithmetic = backend->target().arithmetic;
+  EXPECT_NE(arithmetic.at("gpu"), "");
+  EXPECT_EQ(arithmetic.at("products").find("cuBLASLt "), 0U);
+  RecordProperty("libraries", arithmetic.at("products"));
 }
 
 TEST_F(CudaDevice, gives_back_what_was_copied_to_it) {

@@ -59,8 +59,9 @@ TEST_F(Training, has_the_losses_norms_and_scales_of_the_cpu_in_every_mode) {
   const struct {
     std::string_view mode;
     double unit;
-  } modes[] = {{"fp32", 1e-5},    {"tf32", 4e-3}, {"amp-fp16", 4e-3}, {"amp-bf16", 3e-2},
-               {"fp16-sr", 2e-2}, {"bf16", 6e-2}, {"bf16-sr", 6e-2}};
+  } modes[] = {{"fp32", 1e-5},     {"tf32", 4e-3},    {"amp-fp16", 4e-3},
+               {"amp-bf16", 3e-2}, {"fp16-sr", 2e-2}, {"O1", 4e-3},
+               {"O2", 4e-3},       {"bf16", 6e-2},    {"bf16-sr", 6e-2}};
   for (const auto& [mode, unit] : modes) {
     SCOPED_TRACE(mode);
     const auto gpu = opened_gpu();

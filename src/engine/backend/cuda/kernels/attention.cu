@@ -17,6 +17,11 @@ constexpr int kRowsOfBlock = kWarps * kRowsOfWarp;
 constexpr int kParts = static_cast<int>(kWidestHead) / kWarp;  // columns of a lane
 constexpr float kNothing = -INFINITY;
 
+/// Blocks of rows of one head.
+__host__ __device__ Index blocks_of(const AttentionShape& shape) {
+  return (shape.tokens + kRowsOfBlock - 1) / kRowsOfBlock;
+}
+
 /// Where one image and head lies.
 struct Head {
   Index qkv, stride, part;  // first element of q, from token to token, from q to k to v
@@ -99,8 +104,9 @@ __global__ void attention_kernel(
   float* const queries = values + kWarp * pitch;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const Head head = head_of(shape, blockIdx.y);
-  const Index first = Index{blockIdx.x} * kRowsOfBlock;
+  const Index blocks = blocks_of(shape);
+  const Head head = head_of(shape, blockIdx.x / blocks);
+  const Index first = blockIdx.x % blocks * kRowsOfBlock;
   fetch<E>(qkv, head.qkv + first * head.stride, head.stride, shape.tokens - first, kRowsOfBlock,
            width, width, scale, queries);
   float most[kRowsOfWarp];
@@ -184,8 +190,9 @@ __global__ void query_gradient_kernel(AttentionGradient job) {
   float* const douts = queries + kRowsOfBlock * width;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const Head head = head_of(shape, blockIdx.y);
-  const Index first = Index{blockIdx.x} * kRowsOfBlock;
+  const Index blocks = blocks_of(shape);
+  const Head head = head_of(shape, blockIdx.x / blocks);
+  const Index first = blockIdx.x % blocks * kRowsOfBlock;
   const Index left = shape.tokens - first;
   fetch<E>(job.qkv.data, head.qkv + first * head.stride, head.stride, left, kRowsOfBlock, width,
            width, job.scale, queries);
@@ -233,8 +240,9 @@ __global__ void key_gradient_kernel(AttentionGradient job) {
   float* const values = keys + kRowsOfBlock * width;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const Head head = head_of(shape, blockIdx.y);
-  const Index first = Index{blockIdx.x} * kRowsOfBlock;
+  const Index blocks = blocks_of(shape);
+  const Head head = head_of(shape, blockIdx.x / blocks);
+  const Index first = blockIdx.x % blocks * kRowsOfBlock;
   const Index left = shape.tokens - first;
   const Index k = head.qkv + head.part + first * head.stride;
   fetch<E>(job.qkv.data, k, head.stride, left, kRowsOfBlock, width, width, 1.0F, keys);
@@ -275,13 +283,12 @@ __global__ void key_gradient_kernel(AttentionGradient job) {
   }
 }
 
-/// Blocks of rows by images and heads, 65535 of these at most.
-dim3 grid_of(const AttentionShape& shape) {
-  constexpr Index kMostHeads = 65535;
-  const Index heads = shape.images * shape.heads;
-  HALFWATT_CHECK(heads <= kMostHeads && shape.width <= kWidestHead, "attention of a grid");
-  return dim3(static_cast<unsigned>((shape.tokens + kRowsOfBlock - 1) / kRowsOfBlock),
-              static_cast<unsigned>(heads));
+/// All blocks of all images and heads, those of a head one behind the other.
+unsigned grid_of(const AttentionShape& shape) {
+  const Index blocks = shape.images * shape.heads * blocks_of(shape);
+  HALFWATT_CHECK(blocks < (Index{1} << 31) && shape.width <= kWidestHead,
+                 "attention of a grid");
+  return static_cast<unsigned>(blocks);
 }
 
 /// Two tiles, and so many times the rows of a block.

@@ -11,7 +11,7 @@ __global__ void convert_any(Elements from, Elements to, Index count) {
 }
 
 // From f64 straight to the format: two roundings are not one.
-__global__ void convert_wide(const double* from, Elements to, Index count) {
+__global__ void convert_f64(const double* from, Elements to, Index count) {
   each(count, [&](Index i) {
     switch (to.dtype) {
       case DType::f16:
@@ -19,6 +19,18 @@ __global__ void convert_wide(const double* from, Elements to, Index count) {
         break;
       case DType::bf16:
         reinterpret_cast<std::uint16_t*>(to.data)[i] = encode<DType::bf16>(from[i]);
+        break;
+      case DType::e4m3:
+        reinterpret_cast<std::uint8_t*>(to.data)[i] = encode<DType::e4m3>(from[i]);
+        break;
+      case DType::e5m2:
+        reinterpret_cast<std::uint8_t*>(to.data)[i] = encode<DType::e5m2>(from[i]);
+        break;
+      case DType::tf32:
+        reinterpret_cast<float*>(to.data)[i] = encode<DType::tf32>(from[i]);
+        break;
+      case DType::f64:
+        reinterpret_cast<double*>(to.data)[i] = from[i];
         break;
       default:
         reinterpret_cast<float*>(to.data)[i] = static_cast<float>(from[i]);
@@ -110,7 +122,7 @@ void convert(Stream stream, Elements from, Elements to, Index count) {
     return;
   }
   if (from.dtype == DType::f64) {
-    convert_wide<<<blocks_for(count), kThreads, 0, stream>>>(
+    convert_f64<<<blocks_for(count), kThreads, 0, stream>>>(
         reinterpret_cast<const double*>(from.data), to, count);
   } else if (is_large(from.dtype) && is_large(to.dtype)) {
     with_storage(from.dtype, [&](auto one) {
@@ -209,8 +221,16 @@ void fill(Stream stream, Elements y, double value, Index count) {
       with(value);
       break;
     case DType::f32:
-    case DType::tf32:
       with(static_cast<float>(value));
+      break;
+    case DType::tf32:
+      with(encode<DType::tf32>(value));
+      break;
+    case DType::e4m3:
+      with(encode<DType::e4m3>(value));
+      break;
+    case DType::e5m2:
+      with(encode<DType::e5m2>(value));
       break;
     case DType::f16:
       with(encode<DType::f16>(value));

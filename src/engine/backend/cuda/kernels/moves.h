@@ -14,6 +14,7 @@ struct Runs {
   Index to_at, to_step;
 };
 
+/// Copies these runs.
 void move(Stream stream, Elements from, Elements to, const Runs& runs);
 
 /// y [outer, columns, rows] = x [outer, rows, columns] with its last two extents changed over;

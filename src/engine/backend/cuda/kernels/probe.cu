@@ -9,12 +9,14 @@ __global__ void nothing() {}
 
 }  // namespace
 
-bool has_code_for_this_device(int device) {
-  cudaFuncAttributes attributes{};
-  const bool has = cudaSetDevice(device) == cudaSuccess &&
-                   cudaFuncGetAttributes(&attributes, nothing) == cudaSuccess;
-  cudaGetLastError();
-  return has;
+cudaError_t run_nothing(int device) {
+  cudaError_t error = cudaSetDevice(device);
+  if (error == cudaSuccess) {
+    cudaFuncAttributes attributes{};
+    error = cudaFuncGetAttributes(&attributes, nothing);
+  }
+  cudaGetLastError();  // it is returned, and is no error of the next call
+  return error;
 }
 
 }  // namespace halfwatt::cuda

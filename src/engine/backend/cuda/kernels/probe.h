@@ -1,8 +1,11 @@
 #pragma once
 
+#include <driver_types.h>
+
 namespace halfwatt::cuda {
 
-/// Whether this program has machine code, or code that the driver can translate, for a device.
-bool has_code_for_this_device(int device);
+/// What comes of looking for this program's code for a device: cudaErrorNoKernelImageForDevice
+/// where there is none.
+cudaError_t run_nothing(int device);
 
 }  // namespace halfwatt::cuda

@@ -51,20 +51,27 @@ __global__ void layer_norm_kernel(LayerNorm job) {
     for (Index j = lane; j < job.width; j += kWarp) {
       sum += load<X>(x, first + j);
     }
-    const float mean = warp_sum(sum) / static_cast<float>(job.width);
+    // The mean of what is left puts right what rounding took: a constant row is exactly beta.
+    const float rough = warp_sum(sum) / static_cast<float>(job.width);
+    float left = 0;
+    for (Index j = lane; j < job.width; j += kWarp) {
+      left += load<X>(x, first + j) - rough;
+    }
+    const float rest = warp_sum(left) / static_cast<float>(job.width);
+    const auto from_mean = [&](Index j) { return load<X>(x, first + j) - rough - rest; };
     float squares = 0;
     for (Index j = lane; j < job.width; j += kWarp) {
-      const float away = load<X>(x, first + j) - mean;
+      const float away = from_mean(j);
       squares += away * away;
     }
     const float variance = warp_sum(squares) / static_cast<float>(job.width);
     const float rstd = 1 / sqrtf(variance + job.epsilon);
     for (Index j = lane; j < job.width; j += kWarp) {
-      const float normed = (load<X>(x, first + j) - mean) * rstd;
+      const float normed = from_mean(j) * rstd;
       store<Y>(job.y.data, first + j, normed * load(job.gamma, j) + load(job.beta, j));
     }
     if (lane == 0) {
-      store(job.mean, row, mean);
+      store(job.mean, row, rough + rest);
       store(job.rstd, row, rstd);
     }
   });
@@ -89,10 +96,10 @@ __global__ void layer_norm_dx_kernel(LayerNormGradient job) {
       const float g = load<Dy>(job.dy.data, first + j) * load(job.gamma, j);
       const float normed = (load<X>(job.x.data, first + j) - mean) * rstd;
       float dx = rstd * (g - sum - normed * along);
-      if (job.residual.data != nullptr) {
-        dx += load(job.residual, first + j);
+      if (job.residual.data != nullptr) {  // rounded twice, as by two kernels
+        dx = __fadd_rn(as_stored<X>(dx), load(job.residual, first + j));
       }
-      store(job.dx, first + j, dx);
+      store<X>(job.dx.data, first + j, dx);
     }
   });
 }
@@ -118,24 +125,25 @@ __global__ void layer_norm_parts_kernel(LayerNormGradient job, Index parts, floa
   to[(part * 2 + 1) * job.width + column] = beta;
 }
 
-/// y [width] = parts [parts, stride] added in order.
+/// y [outer, width] = parts [outer, parts, stride] added in order.
 __global__ void add_parts_kernel(
-    const float* from, Index parts, Index stride, Index width, Elements y, Index y_at) {
-  each(width, [&](Index column) {
+    const float* from, Index outer, Index parts, Index stride, Index width, Elements y) {
+  each(outer * width, [&](Index at) {
+    const float* const first = from + at / width * parts * stride + at % width;
     float sum = 0;
     for (Index part = 0; part < parts; ++part) {
-      sum += from[part * stride + column];
+      sum += first[part * stride];
     }
-    store(y, y_at + column, sum);
+    store(y, at, sum);
   });
 }
 
 template <DType X>
 __global__ void sum_parts_kernel(
-    const std::byte* x, Index rows, Index width, Index parts, float* to) {
+    const std::byte* x, Index first_outer, Index rows, Index width, Index parts, float* to) {
   const Index column = Index{blockIdx.x} * blockDim.x + threadIdx.x;
   const Index part = blockIdx.y;
-  const Index outer = blockIdx.z;
+  const Index outer = first_outer + blockIdx.z;
   if (column >= width) {
     return;
   }
@@ -190,6 +198,7 @@ void layer_norm_gradient(Stream stream, const LayerNormGradient& job) {
   if (job.width == 0) {
     return;
   }
+  HALFWATT_CHECK(job.dx.dtype == job.x.dtype, "a gradient stored as x is");
   const Index parts = parts_of(job.rows);
   auto* const sums = reinterpret_cast<float*>(job.workspace);
   with_storage(job.dy.dtype, [&](auto dy) {
@@ -205,10 +214,10 @@ void layer_norm_gradient(Stream stream, const LayerNormGradient& job) {
     });
   });
   const unsigned blocks = blocks_for(job.width);
-  add_parts_kernel<<<blocks, kThreads, 0, stream>>>(sums, parts, 2 * job.width, job.width,
-                                                    job.dgamma, 0);
-  add_parts_kernel<<<blocks, kThreads, 0, stream>>>(sums + job.width, parts, 2 * job.width,
-                                                    job.width, job.dbeta, 0);
+  add_parts_kernel<<<blocks, kThreads, 0, stream>>>(sums, 1, parts, 2 * job.width, job.width,
+                                                    job.dgamma);
+  add_parts_kernel<<<blocks, kThreads, 0, stream>>>(sums + job.width, 1, parts, 2 * job.width,
+                                                    job.width, job.dbeta);
   check_launch("layer_norm_gradient");
 }
 
@@ -228,18 +237,17 @@ void sum_rows(Stream stream,
   if (outer == 0 || width == 0) {
     return;
   }
-  constexpr Index kMostOuter = 65535;
-  HALFWATT_CHECK(outer <= kMostOuter, "no more sums than a grid is deep");
+  constexpr Index kDeepest = 65535;  // of a grid
   with_storage(x.dtype, [&](auto tag) {
-    const dim3 grid(columns_of(width), static_cast<unsigned>(parts),
-                    static_cast<unsigned>(outer));
-    sum_parts_kernel<decltype(tag)::kDType>
-        <<<grid, kThreads, 0, stream>>>(x.data, rows, width, parts, sums);
+    for (Index first = 0; first < outer; first += kDeepest) {
+      const dim3 grid(columns_of(width), static_cast<unsigned>(parts),
+                      static_cast<unsigned>(std::min(kDeepest, outer - first)));
+      sum_parts_kernel<decltype(tag)::kDType>
+          <<<grid, kThreads, 0, stream>>>(x.data, first, rows, width, parts, sums);
+    }
   });
-  for (Index at = 0; at < outer; ++at) {
-    add_parts_kernel<<<blocks_for(width), kThreads, 0, stream>>>(
-        sums + at * parts * width, parts, width, width, y, at * width);
-  }
+  add_parts_kernel<<<blocks_for(outer * width), kThreads, 0, stream>>>(sums, outer, parts,
+                                                                       width, width, y);
   check_launch("sum_rows");
 }
 

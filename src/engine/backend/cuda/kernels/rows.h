@@ -29,7 +29,9 @@ struct LayerNormGradient {
   std::byte* workspace;
 };
 
+/// dx of every row, and the sums over rows that are dgamma and dbeta. dx may lie where dy does.
 void layer_norm_gradient(Stream stream, const LayerNormGradient& job);
+/// Bytes of its workspace.
 std::size_t layer_norm_gradient_bytes(Index rows, Index width);
 
 /// y [outer, width] = sums of x [outer, rows, width] over its rows.
@@ -40,6 +42,7 @@ void sum_rows(Stream stream,
               Index rows,
               Index width,
               std::byte* workspace);
+/// Bytes of its workspace.
 std::size_t sum_rows_bytes(Index outer, Index rows, Index width);
 
 /// y [outer, inner] = the mean of x around its extent.

@@ -6,7 +6,7 @@
 #include "engine/tensor/convert.h"
 
 // The arithmetic of a step's end, one number at a time: what the kernels compute, and what the
-// tests of every build hold against the CPU's, on the same source.
+// tests of every build hold against its definition, on the same source.
 
 #if defined(__CUDACC__)
 #define HALFWATT_HOST_DEVICE __host__ __device__

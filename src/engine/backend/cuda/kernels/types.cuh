@@ -28,6 +28,12 @@ __device__ void store(std::byte* to, Index at, float value) {
   reinterpret_cast<Stored<D>*>(to)[at] = encode<D>(value);
 }
 
+/// `value` as it is once it was stored.
+template <DType D>
+__device__ float as_stored(float value) {
+  return static_cast<float>(decode<D>(encode<D>(value)));
+}
+
 /// One of few elements, whose dtype is looked at each time.
 __device__ inline float load(const Elements& from, Index at) {
   switch (from.dtype) {

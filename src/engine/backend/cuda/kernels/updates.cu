@@ -203,7 +203,8 @@ void update_all(Stream stream, const Update& of, std::span<const UpdatedParamete
   check_launch("update");
 }
 
-// --- scalars --------------------------------------------------------------------------------
+// --- the rest of a step
+// -----------------------------------------------------------------------------
 
 __global__ void ema_kernel(Elements before,
                            Elements parameter,

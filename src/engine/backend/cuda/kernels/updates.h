@@ -24,6 +24,7 @@ void check_gradients(Stream stream,
                      Elements squares,
                      std::int64_t* first_bad,
                      std::byte* workspace);
+/// Bytes of its workspace.
 std::size_t check_gradients_bytes(std::span<const Extent> gradients);
 
 /// What gradients are multiplied with, 1 / scale, clipped to a norm of `most` unless that is 0;

@@ -56,7 +56,7 @@ void store(T* to, Vector<T> vector) {
 }
 
 /// Two bf16 that follow each other along k, the first in the low half.
-struct Pair {
+struct [[gnu::may_alias]] Pair {
   std::uint32_t bits;
 };
 
