@@ -16,35 +16,32 @@ bool is_tf32(const Call& call) { return call.attributes().has("math_a"); }
 // Products add a bias of the result's dtype; of another one it is added to sums in fp32.
 class Product {
  public:
-  Product(Call& call, ProductShape shape, const Elements& bias) : call_(&call), shape_(shape) {
-    shape_.has_bias = bias.dtype == shape.result && shape.has_bias;
-    if (shape.has_bias && !shape_.has_bias) {
+  Product(Call& call, const ProductShape& shape, const Elements& bias)
+      : call_(&call), shape_(shape), adds_later_(shape.has_bias && bias.dtype != shape.result) {
+    if (adds_later_) {
+      shape_.has_bias = false;
+      shape_.result = DType::f32;
       sums_ = call.scratch(DType::f32, shape.m * shape.n);
     }
     workspace_ = aligned_workspace(call.scratch(Products::kWorkspace + kAlignmentOfIt));
-    adds_later_ = shape.has_bias && !shape_.has_bias;
   }
 
   void run(const std::byte* a, const std::byte* b, const Elements& bias, Elements c) const {
-    if (shape_.m == 0 || shape_.n == 0) {
+    const Index count = shape_.m * shape_.n;
+    if (count == 0) {
       return;
     }
-    if (shape_.k == 0) {
-      fill(call_->stream(), c, 0, shape_.m * shape_.n);
+    if (shape_.k == 0) {  // a sum of nothing
+      fill(call_->stream(), c, 0, count);
       if (bias) {
-        add(call_->stream(), c, bias, c, shape_.m * shape_.n, shape_.n);
+        add(call_->stream(), c, bias, c, count, shape_.n);
       }
       return;
     }
-    ProductShape shape = shape_;
-    Elements to = c;
+    std::byte* const to = adds_later_ ? sums_.data : c.data;
+    call_->products().run(call_->stream(), shape_, {a, b, bias.data, to, workspace_});
     if (adds_later_) {
-      shape.result = DType::f32;
-      to = sums_;
-    }
-    call_->products().run(call_->stream(), shape, {a, b, bias.data, to.data, workspace_});
-    if (adds_later_) {
-      add(call_->stream(), sums_, bias, c, shape.m * shape.n, shape.n);
+      add(call_->stream(), sums_, bias, c, count, shape_.n);
     }
   }
 
@@ -57,9 +54,9 @@ class Product {
 
   Call* call_;
   ProductShape shape_;
+  bool adds_later_;
   Elements sums_;
   std::byte* workspace_ = nullptr;
-  bool adds_later_ = false;
 };
 
 ConvolutionShape convolution_shape(const Call& call,

@@ -12,30 +12,7 @@ __global__ void convert_any(Elements from, Elements to, Index count) {
 
 // From f64 straight to the format: two roundings are not one.
 __global__ void convert_f64(const double* from, Elements to, Index count) {
-  each(count, [&](Index i) {
-    switch (to.dtype) {
-      case DType::f16:
-        reinterpret_cast<std::uint16_t*>(to.data)[i] = encode<DType::f16>(from[i]);
-        break;
-      case DType::bf16:
-        reinterpret_cast<std::uint16_t*>(to.data)[i] = encode<DType::bf16>(from[i]);
-        break;
-      case DType::e4m3:
-        reinterpret_cast<std::uint8_t*>(to.data)[i] = encode<DType::e4m3>(from[i]);
-        break;
-      case DType::e5m2:
-        reinterpret_cast<std::uint8_t*>(to.data)[i] = encode<DType::e5m2>(from[i]);
-        break;
-      case DType::tf32:
-        reinterpret_cast<float*>(to.data)[i] = encode<DType::tf32>(from[i]);
-        break;
-      case DType::f64:
-        reinterpret_cast<double*>(to.data)[i] = from[i];
-        break;
-      default:
-        reinterpret_cast<float*>(to.data)[i] = static_cast<float>(from[i]);
-    }
-  });
+  each(count, [&](Index i) { store(to, i, from[i]); });
 }
 
 template <DType From, DType To>
@@ -211,43 +188,19 @@ void fill(Stream stream, Elements y, double value, Index count) {
   if (count == 0) {
     return;
   }
-  const auto with = [&](auto element) {
+  // Its bits, once: little-endian, so that a narrow one is the low bytes.
+  std::uint64_t code = 0;
+  const TensorView one{{y.dtype, Shape{1}}, reinterpret_cast<std::byte*>(&code)};
+  if (is_float(y.dtype)) {
+    convert(TensorView{{DType::f64, Shape{1}}, reinterpret_cast<std::byte*>(&value)}, one);
+  } else {
+    code = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  }
+  with_bytes(bytes_of(y.dtype), [&](auto element) {
     using T = decltype(element);
     fill_kernel<<<blocks_for(count), kThreads, 0, stream>>>(reinterpret_cast<T*>(y.data),
-                                                            element, count);
-  };
-  switch (y.dtype) {
-    case DType::f64:
-      with(value);
-      break;
-    case DType::f32:
-      with(static_cast<float>(value));
-      break;
-    case DType::tf32:
-      with(encode<DType::tf32>(value));
-      break;
-    case DType::e4m3:
-      with(encode<DType::e4m3>(value));
-      break;
-    case DType::e5m2:
-      with(encode<DType::e5m2>(value));
-      break;
-    case DType::f16:
-      with(encode<DType::f16>(value));
-      break;
-    case DType::bf16:
-      with(encode<DType::bf16>(value));
-      break;
-    case DType::i64:
-      with(static_cast<std::int64_t>(value));
-      break;
-    case DType::i32:
-      with(static_cast<std::int32_t>(value));
-      break;
-    default:
-      HALFWATT_CHECK(bytes_of(y.dtype) == 1 && !is_float(y.dtype), "a constant the GPU fills");
-      with(static_cast<std::uint8_t>(value));
-  }
+                                                            static_cast<T>(code), count);
+  });
   check_launch("fill");
 }
 

@@ -47,21 +47,6 @@ __global__ void transpose_kernel(const T* x, T* y, Index rows, Index columns) {
   }
 }
 
-/// Calls `function(T())` with an integer of as many bytes.
-template <class Function>
-void with_bytes(std::size_t bytes, Function&& function) {
-  switch (bytes) {
-    case 8:
-      return function(std::uint64_t{});
-    case 4:
-      return function(std::uint32_t{});
-    case 2:
-      return function(std::uint16_t{});
-    default:
-      return function(std::uint8_t{});
-  }
-}
-
 }  // namespace
 
 void move(Stream stream, Elements from, Elements to, const Runs& runs) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/failure.h"
+#include "engine/backend/cuda/device.h"
 #include "engine/backend/cuda/kernels/memory.h"
 #include "engine/tensor/convert.h"
 
@@ -23,8 +23,8 @@ template <DType D>
 __device__ float load(const std::byte* from, Index at) {
   return static_cast<float>(decode<D>(reinterpret_cast<const Stored<D>*>(from)[at]));
 }
-template <DType D>
-__device__ void store(std::byte* to, Index at, float value) {
+template <DType D, class Float>
+__device__ void store(std::byte* to, Index at, Float value) {
   reinterpret_cast<Stored<D>*>(to)[at] = encode<D>(value);
 }
 
@@ -51,7 +51,9 @@ __device__ inline float load(const Elements& from, Index at) {
       return load<DType::f32>(from.data, at);
   }
 }
-__device__ inline void store(const Elements& to, Index at, float value) {
+/// The same the other way; a double is rounded once.
+template <class Float>
+__device__ void store(const Elements& to, Index at, Float value) {
   switch (to.dtype) {
     case DType::f16:
       return store<DType::f16>(to.data, at, value);
@@ -64,8 +66,7 @@ __device__ inline void store(const Elements& to, Index at, float value) {
     case DType::tf32:
       return store<DType::tf32>(to.data, at, value);
     case DType::f64:
-      reinterpret_cast<double*>(to.data)[at] = value;
-      return;
+      return store<DType::f64>(to.data, at, static_cast<double>(value));
     default:
       return store<DType::f32>(to.data, at, value);
   }
@@ -122,10 +123,20 @@ __device__ inline float warp_max(float value) {
 }
 
 /// Throws Failure if the last launch was none.
-inline void check_launch(const char* what) {
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) {
-    throw Failure({ErrorKind::device, std::string(what) + ": " + cudaGetErrorString(error)});
+inline void check_launch(const char* what) { check(cudaGetLastError(), what); }
+
+/// Calls `function(T())` with an unsigned integer of as many bytes.
+template <class Function>
+void with_bytes(std::size_t bytes, Function&& function) {
+  switch (bytes) {
+    case 8:
+      return function(std::uint64_t{});
+    case 4:
+      return function(std::uint32_t{});
+    case 2:
+      return function(std::uint16_t{});
+    default:
+      return function(std::uint8_t{});
   }
 }
 
