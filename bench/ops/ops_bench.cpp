@@ -1,5 +1,6 @@
-// bench_ops [MODEL train|infer PRECISION BATCH THREADS [RUNS]]: where the time of a step goes,
-// by op, on this machine's processors: the sum of the medians over RUNS runs of every step of
+// bench_ops [MODEL train|infer PRECISION BATCH THREADS|gpu [RUNS]]: where the time of a step
+// goes, by op, on this machine's processors or its first GPU, where every step is waited for,
+// which adds some microseconds to each: the sum of the medians over RUNS runs of every step of
 // the plan, its share, and for products the rate. A training step is its micro plan: forward,
 // loss and backward, without the update. Random normal data. Without words: a training of
 // vit_tiny on 16 images at once, on two threads.
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/backend/cuda/cuda_backend.h"
 #include "engine/infer/inference.h"
 #include "engine/models/vit.h"
 #include "engine/ops/op_def.h"
@@ -111,11 +113,14 @@ int main(int argc, char** argv) {
     words = {"vit_tiny_patch16_224", "train", "fp32", "16", "2"};
   }
   if (words.size() < 5) {
-    give_up("needed MODEL train|infer PRECISION BATCH THREADS [RUNS]");
+    give_up("needed MODEL train|infer PRECISION BATCH THREADS|gpu [RUNS]");
   }
   const Asked asked{taken(vit_named(words[0])), words[1] == "train",
                     taken(precision_named(words[2])), std::stoi(words[3])};
-  const auto backend = taken(open_cpu({"cpu", std::stoi(words[4])}));
+  CudaOptions gpu;
+  gpu.step_by_step = true;
+  const auto backend =
+      taken(words[4] == "gpu" ? open_cuda(gpu) : open_cpu({"cpu", std::stoi(words[4])}));
   const auto run = taken(PlanRun::open(plan_of(asked, backend->target()), *backend, 1));
   const auto rows =
       rows_of(run->plan(), times(*run, words.size() > 5 ? std::stoi(words[5]) : 10));

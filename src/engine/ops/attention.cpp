@@ -8,7 +8,8 @@ namespace {
 // qkv: [B, N, 3D], of each token the queries, keys and values of all heads, as timm packs them.
 // attribute `heads`. Scores are scaled by 1 / sqrt(D / heads). Outputs: [B, N, D] and, wide,
 // the logarithm of the sum of exponentials of each row of scores, [B, heads, N], from which the
-// backward computes them again.
+// backward computes them again. attribute `math_a`: tf32 where a device may round the operands
+// of its products to it; one that has no such products computes them as they are.
 Result<Types> outputs(const Node& node, Inputs inputs) {
   const TensorType& qkv = inputs[0];
   const std::int64_t heads = node.attributes.integer("heads");
@@ -46,7 +47,7 @@ InputGradients gradient(Builder& build, const GradientCall& call) {
   const Value out{call.id, 0};
   return {build.add(Op::attention_gradient,
                     {*call.of_outputs[0], call.node.inputs[0], out, Builder::output(out, 1)},
-                    {{"heads", call.node.attributes.integer("heads")}})};
+                    call.node.attributes)};
 }
 
 // Of one product of N x N with N x D, over all images; forward has two, backward five.

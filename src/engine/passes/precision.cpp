@@ -115,11 +115,10 @@ class Caster {
   void gemm(int id, const Precision& row) {
     const Node& node = from_->node(id);
     // Operands of a product of fp8 or tf32 are stored wider, and rounded by the product. Those
-    // of convolutions are never rounded to fp8.
+    // of convolutions and attention are never rounded to fp8.
     const bool is_product = node.op == Op::matmul || node.op == Op::convolution;
     const bool narrow = is_fp8(row.compute) && matches(kFp8Layers, node.name);
-    const bool rounds =
-        (narrow && node.op == Op::matmul) || (row.compute == DType::tf32 && is_product);
+    const bool rounds = (narrow && node.op == Op::matmul) || row.compute == DType::tf32;
     const DType operands = is_fp8(row.compute)          ? row.output
                            : row.compute == DType::tf32 ? DType::f32
                                                         : row.compute;

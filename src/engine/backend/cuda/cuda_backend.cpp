@@ -97,8 +97,12 @@ Support support(const Graph& graph, int id) {
 // Whichever thread calls, it is this device that is meant: the one at hand is a thread's own.
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(int device, const cudaDeviceProp& facts, std::unique_ptr<cuda::Products> products)
+  CudaBackend(int device,
+              const cudaDeviceProp& facts,
+              std::unique_ptr<cuda::Products> products,
+              bool step_by_step)
       : device_(device),
+        step_by_step_(step_by_step),
         products_(std::move(products)),
         allocated_(std::make_shared<Count>(0)) {
     check(cudaSetDevice(device_), "choose the device");
@@ -154,7 +158,8 @@ class CudaBackend final : public Backend {
                                       int device,
                                       const Bound& bound) override {
     check(cudaSetDevice(device_), "choose the device");
-    return cuda::capture(plan, device, bound, machine());
+    return step_by_step_ ? cuda::step_by_step(plan, device, bound, machine())
+                         : cuda::capture(plan, device, bound, machine());
   }
 
  private:
@@ -176,6 +181,7 @@ class CudaBackend final : public Backend {
   }
 
   int device_;
+  bool step_by_step_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<cuda::Products> products_;
   Target target_;
@@ -195,8 +201,8 @@ Result<std::unique_ptr<Backend>> open_cuda(const CudaOptions& options) {
     if (!products) {
       return products.error();
     }
-    return Result<std::unique_ptr<Backend>>(
-        std::make_unique<CudaBackend>(usable->device, usable->facts, std::move(*products)));
+    return Result<std::unique_ptr<Backend>>(std::make_unique<CudaBackend>(
+        usable->device, usable->facts, std::move(*products), options.step_by_step));
   } catch (const Failure& failure) {
     return failure.error();
   }

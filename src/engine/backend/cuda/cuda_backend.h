@@ -12,6 +12,9 @@ struct CudaOptions {
   int device = 0;
   /// Where it is on the bus, `0000:65:00.0`; if it is there, it says which device is meant.
   std::string pci;
+  /// Runs the steps of a plan one by one and waits for each, so that each can be timed. Else
+  /// they are one graph, which is launched whole.
+  bool step_by_step = false;
 };
 
 /// One NVIDIA GPU as a device. Errors (device): this program was built without CUDA; there is

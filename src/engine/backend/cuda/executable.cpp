@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/failure.h"
@@ -20,9 +21,21 @@ std::vector<TensorView> views(const std::vector<Place>& places, const Bound& bou
   return all;
 }
 
-class CudaExecutable final : public Executable {
+void enqueue(const Node& node, const Step& step, const Bound& bound, const Machine& machine) {
+  const std::vector<TensorView> inputs = views(step.inputs, bound);
+  const std::vector<TensorView> outputs = views(step.outputs, bound);
+  Call call(node, inputs, outputs, address(step.workspace, bound), machine, false);
+  try {
+    binding(node.op)->run(call);
+  } catch (const Failure& failure) {
+    throw Failure(
+        {failure.error().kind, fmt::format("{}: {}", node.name, failure.error().message)});
+  }
+}
+
+class CapturedGraph final : public Executable {
  public:
-  CudaExecutable(const Plan& plan, int device, const Bound& bound, const Machine& machine)
+  CapturedGraph(const Plan& plan, int device, const Bound& bound, const Machine& machine)
       : device_(device), gpu_(machine.device), stream_(machine.stream) {
     const std::vector<Step>& steps = plan.devices[static_cast<std::size_t>(device)].steps;
     steps_ = static_cast<int>(steps.size());
@@ -45,9 +58,9 @@ class CudaExecutable final : public Executable {
     check(made, "instantiate a graph");
     check(cudaGraphUpload(executable_, stream_), "upload a graph");
   }
-  ~CudaExecutable() override { cudaGraphExecDestroy(executable_); }
-  CudaExecutable(const CudaExecutable&) = delete;
-  CudaExecutable& operator=(const CudaExecutable&) = delete;
+  ~CapturedGraph() override { cudaGraphExecDestroy(executable_); }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
 
   void run(StepProgress& progress) override {
     check(cudaSetDevice(gpu_), "choose the device");
@@ -59,26 +72,33 @@ class CudaExecutable final : public Executable {
   }
 
  private:
-  static void enqueue(const Node& node,
-                      const Step& step,
-                      const Bound& bound,
-                      const Machine& machine) {
-    const std::vector<TensorView> inputs = views(step.inputs, bound);
-    const std::vector<TensorView> outputs = views(step.outputs, bound);
-    Call call(node, inputs, outputs, address(step.workspace, bound), machine, false);
-    try {
-      binding(node.op)->run(call);
-    } catch (const Failure& failure) {
-      throw Failure(
-          {failure.error().kind, fmt::format("{}: {}", node.name, failure.error().message)});
-    }
-  }
-
   int device_;  ///< of the plan
   int gpu_;
   int steps_ = 0;
   Stream stream_;
   cudaGraphExec_t executable_ = nullptr;
+};
+
+class StepByStep final : public Executable {
+ public:
+  StepByStep(const Plan& plan, int device, Bound bound, const Machine& machine)
+      : plan_(&plan), device_(device), bound_(std::move(bound)), machine_(machine) {}
+
+  void run(StepProgress& progress) override {
+    check(cudaSetDevice(machine_.device), "choose the device");
+    const std::vector<Step>& steps = plan_->devices[static_cast<std::size_t>(device_)].steps;
+    for (std::size_t at = 0; at < steps.size(); ++at) {
+      enqueue(plan_->graph.node(steps[at].node), steps[at], bound_, machine_);
+      check(cudaStreamSynchronize(machine_.stream), "run a step");
+      progress.done(device_, static_cast<int>(at));
+    }
+  }
+
+ private:
+  const Plan* plan_;
+  int device_;  ///< of the plan
+  Bound bound_;
+  Machine machine_;
 };
 
 }  // namespace
@@ -87,7 +107,14 @@ std::unique_ptr<Executable> capture(const Plan& plan,
                                     int device,
                                     const Bound& bound,
                                     const Machine& machine) {
-  return std::make_unique<CudaExecutable>(plan, device, bound, machine);
+  return std::make_unique<CapturedGraph>(plan, device, bound, machine);
+}
+
+std::unique_ptr<Executable> step_by_step(const Plan& plan,
+                                         int device,
+                                         const Bound& bound,
+                                         const Machine& machine) {
+  return std::make_unique<StepByStep>(plan, device, bound, machine);
 }
 
 }  // namespace halfwatt::cuda

@@ -15,4 +15,10 @@ std::unique_ptr<Executable> capture(const Plan& plan,
                                     const Bound& bound,
                                     const Machine& machine);
 
+/// The same steps, each enqueued and waited for when it is its turn. `plan` outlives it.
+std::unique_ptr<Executable> step_by_step(const Plan& plan,
+                                         int device,
+                                         const Bound& bound,
+                                         const Machine& machine);
+
 }  // namespace halfwatt::cuda

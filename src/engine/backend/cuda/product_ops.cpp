@@ -194,17 +194,20 @@ void run_convolution_weight_gradient(Call& call) {
 void run_attention(Call& call) {
   if (!call.is_dry()) {
     const AttentionShape shape = attention_shape(call, call.input(0).type.shape);
-    attention(call.stream(), shape, score_scale(shape), call.in(0), call.out(0), call.out(1));
+    attention(call.stream(),
+              {shape, score_scale(shape), is_tf32(call), call.in(0), call.out(0), call.out(1)});
   }
 }
 
 void run_attention_gradient(Call& call) {
+  const AttentionShape shape = attention_shape(call, call.input(1).type.shape);
   AttentionGradient job{};
-  job.shape = attention_shape(call, call.input(1).type.shape);
-  const Index rows = job.shape.images * job.shape.heads * job.shape.tokens;
-  job.along = reinterpret_cast<float*>(call.scratch(DType::f32, rows).data);
+  job.along = reinterpret_cast<float*>(
+      call.scratch(DType::f32, shape.images * shape.heads * shape.tokens).data);
   if (!call.is_dry()) {
-    job.scale = score_scale(job.shape);
+    job.shape = shape;
+    job.scale = score_scale(shape);
+    job.is_tf32 = is_tf32(call);
     job.dout = call.in(0);
     job.qkv = call.in(1);
     job.out = call.in(2);

@@ -1,10 +1,9 @@
-#include "engine/backend/cuda/kernels/attention.h"
-#include "engine/backend/cuda/kernels/types.cuh"
+#include "engine/backend/cuda/kernels/attention.cuh"
 
-// What serves every format and card: numbers are floats in shared memory, a warp has
-// kRowsOfWarp rows (of queries, or of keys for their gradients) and passes over tiles of a
-// warp's width of the other side, one of them a lane. Nothing is added up by atomics: a row's
-// gradient is the work of one warp, so the bits are always the same.
+// What serves every format and card, where tensor cores do not: numbers are floats in shared
+// memory, a warp has kRowsOfWarp rows (of queries, or of keys for their gradients) and passes
+// over tiles of a warp's width of the other side, one of them a lane. Nothing is added up by
+// atomics: a row's gradient is the work of one warp, so the bits are always the same.
 //
 // Bound: shared memory, two loads for a multiply-add; by far not the tensor cores.
 
@@ -15,26 +14,10 @@ constexpr int kWarps = 4;
 constexpr int kRowsOfWarp = 4;
 constexpr int kRowsOfBlock = kWarps * kRowsOfWarp;
 constexpr int kParts = static_cast<int>(kWidestHead) / kWarp;  // columns of a lane
-constexpr float kNothing = -INFINITY;
 
 /// Blocks of rows of one head.
-__host__ __device__ Index blocks_of(const AttentionShape& shape) {
+__device__ Index blocks_of(const AttentionShape& shape) {
   return (shape.tokens + kRowsOfBlock - 1) / kRowsOfBlock;
-}
-
-/// Where one image and head lies.
-struct Head {
-  Index qkv, stride, part;  // first element of q, from token to token, from q to k to v
-  Index out, out_stride;
-  Index row;  // of lse
-};
-
-__device__ Head head_of(const AttentionShape& shape, Index at) {
-  const Index image = at / shape.heads;
-  const Index head = at % shape.heads;
-  const Index part = shape.heads * shape.width;
-  return {image * shape.tokens * 3 * part + head * shape.width, 3 * part, part,
-          image * shape.tokens * part + head * shape.width,     part,     at * shape.tokens};
 }
 
 /// Up to `rows` rows of `width` numbers, times `factor`, to rows `pitch` apart; zeros where
@@ -94,9 +77,9 @@ __device__ void store_row(
 }
 
 template <DType E>
-__global__ void attention_kernel(
-    AttentionShape shape, float scale, const std::byte* qkv, std::byte* out, Elements lse) {
+__global__ void attention_kernel(Attention job) {
   extern __shared__ float shared[];
+  const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
   const int pitch = width + 1;
   float* const keys = shared;
@@ -107,8 +90,8 @@ __global__ void attention_kernel(
   const Index blocks = blocks_of(shape);
   const Head head = head_of(shape, blockIdx.x / blocks);
   const Index first = blockIdx.x % blocks * kRowsOfBlock;
-  fetch<E>(qkv, head.qkv + first * head.stride, head.stride, shape.tokens - first, kRowsOfBlock,
-           width, width, scale, queries);
+  fetch<E>(job.qkv.data, head.qkv + first * head.stride, head.stride, shape.tokens - first,
+           kRowsOfBlock, width, width, job.scale, queries);
   float most[kRowsOfWarp];
   float total[kRowsOfWarp] = {};
   float sums[kRowsOfWarp][kParts] = {};
@@ -119,15 +102,16 @@ __global__ void attention_kernel(
     const Index valid = shape.tokens - key;
     const Index k = head.qkv + head.part + key * head.stride;
     __syncthreads();
-    fetch<E>(qkv, k, head.stride, valid, kWarp, width, pitch, 1.0F, keys);
-    fetch<E>(qkv, k + head.part, head.stride, valid, kWarp, width, pitch, 1.0F, values);
+    fetch<E>(job.qkv.data, k, head.stride, valid, kWarp, width, pitch, 1.0F, keys);
+    fetch<E>(job.qkv.data, k + head.part, head.stride, valid, kWarp, width, pitch, 1.0F,
+             values);
     __syncthreads();
 #pragma unroll
     for (int row = 0; row < kRowsOfWarp; ++row) {
       const float* const query = queries + (warp * kRowsOfWarp + row) * width;
       const float score = lane < valid ? dot(query, keys + lane * pitch, width) : kNothing;
       const float now = fmaxf(most[row], warp_max(score));
-      const float shift = now == kNothing ? 0.0F : now;
+      const float shift = shift_of(now);
       const float before = expf(most[row] - shift);
       const float weight = lane < valid ? expf(score - shift) : 0.0F;
       total[row] = total[row] * before + warp_sum(weight);
@@ -143,10 +127,9 @@ __global__ void attention_kernel(
     const Index token = first + warp * kRowsOfWarp + row;
     if (token < shape.tokens) {
       const float share = total[row] == 0 ? 0.0F : 1 / total[row];
-      store_row<E>(sums[row], share, width, out, head.out + token * head.out_stride);
+      store_row<E>(sums[row], share, width, job.out.data, head.out + token * head.out_stride);
       if (lane == 0) {
-        const float shift = most[row] == kNothing ? 0.0F : most[row];
-        store(lse, head.row + token, shift + logf(total[row]));
+        store(job.lse, head.row + token, shift_of(most[row]) + logf(total[row]));
       }
     }
   }
@@ -173,10 +156,7 @@ __global__ void along_kernel(AttentionGradient job) {
 }
 
 /// The weight of a score whose row has this log of sums.
-__device__ float weight_of(float score, float lse) {
-  // -inf: no score of the row is finite, and its weights are 0, as forward had them.
-  return expf(score - (lse == kNothing ? 0.0F : lse));
-}
+__device__ float weight_of(float score, float lse) { return expf(score - shift_of(lse)); }
 
 template <DType E>
 __global__ void query_gradient_kernel(AttentionGradient job) {
@@ -283,14 +263,6 @@ __global__ void key_gradient_kernel(AttentionGradient job) {
   }
 }
 
-/// All blocks of all images and heads, those of a head one behind the other.
-unsigned grid_of(const AttentionShape& shape) {
-  const Index blocks = shape.images * shape.heads * blocks_of(shape);
-  HALFWATT_CHECK(blocks < (Index{1} << 31) && shape.width <= kWidestHead,
-                 "attention of a grid");
-  return static_cast<unsigned>(blocks);
-}
-
 /// Two tiles, and so many times the rows of a block.
 std::size_t shared_bytes(const AttentionShape& shape, Index times) {
   return static_cast<std::size_t>(2 * kWarp * (shape.width + 1) +
@@ -300,20 +272,20 @@ std::size_t shared_bytes(const AttentionShape& shape, Index times) {
 
 }  // namespace
 
-void attention(Stream stream,
-               const AttentionShape& shape,
-               float scale,
-               Elements qkv,
-               Elements out,
-               Elements lse) {
+void attention(Stream stream, const Attention& job) {
+  const AttentionShape& shape = job.shape;
   if (shape.images * shape.tokens == 0) {
     return;
   }
-  with_storage(qkv.dtype, [&](auto tag) {
-    attention_kernel<decltype(tag)::kDType>
-        <<<grid_of(shape), kWarps * kWarp, shared_bytes(shape, 1), stream>>>(
-            shape, scale, qkv.data, out.data, lse);
-  });
+  if (is_for_tensor_cores(job)) {
+    attention_on_tensor_cores(stream, job);
+  } else {
+    with_storage(job.qkv.dtype, [&](auto tag) {
+      attention_kernel<decltype(tag)::kDType>
+          <<<grid_of(shape, kRowsOfBlock), kWarps * kWarp, shared_bytes(shape, 1), stream>>>(
+              job);
+    });
+  }
   check_launch("attention");
 }
 
@@ -322,14 +294,19 @@ void attention_gradient(Stream stream, const AttentionGradient& job) {
   if (shape.images * shape.tokens == 0) {
     return;
   }
-  with_storage(job.qkv.dtype, [&](auto tag) {
-    constexpr DType kE = decltype(tag)::kDType;
-    const Index rows = shape.images * shape.heads * shape.tokens;
-    along_kernel<kE><<<blocks_for(rows * kWarp), kThreads, 0, stream>>>(job);
-    const std::size_t bytes = shared_bytes(shape, 2);
-    query_gradient_kernel<kE><<<grid_of(shape), kWarps * kWarp, bytes, stream>>>(job);
-    key_gradient_kernel<kE><<<grid_of(shape), kWarps * kWarp, bytes, stream>>>(job);
-  });
+  if (is_for_tensor_cores(job)) {
+    attention_gradient_on_tensor_cores(stream, job);
+  } else {
+    with_storage(job.qkv.dtype, [&](auto tag) {
+      constexpr DType kE = decltype(tag)::kDType;
+      const Index rows = shape.images * shape.heads * shape.tokens;
+      along_kernel<kE><<<blocks_for(rows * kWarp), kThreads, 0, stream>>>(job);
+      const std::size_t bytes = shared_bytes(shape, 2);
+      const unsigned grid = grid_of(shape, kRowsOfBlock);
+      query_gradient_kernel<kE><<<grid, kWarps * kWarp, bytes, stream>>>(job);
+      key_gradient_kernel<kE><<<grid, kWarps * kWarp, bytes, stream>>>(job);
+    });
+  }
   check_launch("attention_gradient");
 }
 

@@ -11,19 +11,20 @@ struct AttentionShape {
   Index images, tokens, heads, width;  ///< `width` of one head
 };
 
-/// softmax(scale * q k^T) v of every image and head; `lse` [images, heads, tokens] is the log
-/// of each row's sum. qkv as timm packs it: [images, tokens, 3, heads, width].
-void attention(Stream stream,
-               const AttentionShape& shape,
-               float scale,
-               Elements qkv,
-               Elements out,
-               Elements lse);
-
-struct AttentionGradient {
+/// softmax(scale * q k^T) v of every image and head.
+struct Attention {
   AttentionShape shape;
   float scale;
-  Elements dout, qkv, out, lse, dqkv;
+  bool is_tf32;  ///< f32 operands may be rounded to tf32
+  Elements qkv;  ///< as timm packs it: [images, tokens, 3, heads, width]
+  Elements out;  ///< [images, tokens, heads, width]
+  Elements lse;  ///< [images, heads, tokens]: the log of each row's sum
+};
+void attention(Stream stream, const Attention& job);
+
+/// Of `qkv`, from what attention() made of it.
+struct AttentionGradient : Attention {
+  Elements dout, dqkv;
   float* along;  ///< workspace, [images, heads, tokens]: out . dout
 };
 void attention_gradient(Stream stream, const AttentionGradient& job);

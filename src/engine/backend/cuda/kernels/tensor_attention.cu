@@ -1,0 +1,583 @@
+#include "engine/backend/cuda/kernels/attention.cuh"
+#include "engine/backend/cuda/kernels/mma.cuh"
+
+// Attention on tensor cores. A block has kRows rows of queries (for the gradients of keys and
+// values: of keys) of one image and head, a warp 16 of them, and the other side passes by in
+// tiles, the next on its way while one is computed. Scores never leave the registers: forward
+// keeps the largest of a row and the sum of weights from tile to tile, backward computes them
+// again from the log of that sum. Tokens are rounded up to 16, not to a tile: 197 cost 208.
+//
+// Gradients are two kernels, one for queries and one for keys and values: seven products where
+// five would do, but no row is added up by two blocks, so the bits are always the same and no
+// fp32 copy of the queries' gradient goes through memory.
+
+namespace halfwatt::cuda {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kBlock = kWarps * kWarp;
+constexpr int kRows = kWarps * 16;
+constexpr int kBlocks = 3;  // at once on a multiprocessor, at least: so many registers are left
+constexpr int kStep = 32;  // rows of a tile of the gradients
+constexpr float kLog2E = 1.44269504F;
+
+template <class Math, int D>
+constexpr int kPitch = D + Math::kPad;
+
+// Rows of a tile of keys: enough to have many products under way, and few enough for registers.
+template <class Math>
+constexpr int kKeys = sizeof(typename Math::Number) == 2 ? 64 : 32;
+
+__device__ float exp2_fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+template <class Math>
+__device__ const typename Math::Number* numbers(const Elements& of) {
+  return reinterpret_cast<const typename Math::Number*>(of.data);
+}
+
+/// Sends for kTileRows rows of D numbers; zeros where there are none.
+template <class Math, int D, int kTileRows>
+__device__ void fetch(const typename Math::Number* from,
+                      Index stride,
+                      Index valid,
+                      int width,
+                      typename Math::Number* to) {
+  constexpr int kChunk = 16 / static_cast<int>(sizeof(typename Math::Number));
+  constexpr int kChunks = D / kChunk;
+#pragma unroll
+  for (int i = 0; i < kTileRows * kChunks / kBlock; ++i) {
+    const int at = i * kBlock + static_cast<int>(threadIdx.x);
+    const int row = at / kChunks;
+    const int column = at % kChunks * kChunk;
+    const bool is_there = row < valid && column < width;
+    copy_later<16>(to + row * kPitch<Math, D> + column,
+                   is_there ? from + row * stride + column : from, is_there);
+  }
+}
+
+/// 16 rows of D numbers as left sides.
+template <class Math, int D>
+struct LeftRows {
+  typename Math::Left part[D / Math::kDepth];
+  __device__ explicit LeftRows(const typename Math::Number* tile) {
+#pragma unroll
+    for (int at = 0; at < D / Math::kDepth; ++at) {
+      part[at] = Math::left(tile + at * Math::kDepth, kPitch<Math, D>);
+    }
+  }
+};
+
+/// sums [16, rows of the tile] = left tile^T, for the first `sixteens` times 16 rows of it.
+template <class Math, int D, int kCount>
+__device__ void scores(const LeftRows<Math, D>& left,
+                       const typename Math::Number* tile,
+                       int sixteens,
+                       Sums (&sums)[kCount]) {
+#pragma unroll
+  for (int at = 0; at < kCount / 2; ++at) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      sums[2 * at][i] = 0;
+      sums[2 * at + 1][i] = 0;
+    }
+    if (at < sixteens) {
+#pragma unroll
+      for (int depth = 0; depth < D / Math::kDepth; ++depth) {
+        typename Math::Right two[2];
+        Math::rows(tile + at * 16 * kPitch<Math, D> + depth * Math::kDepth, kPitch<Math, D>,
+                   two);
+        Math::multiply_add(sums[2 * at], left.part[depth], two[0]);
+        Math::multiply_add(sums[2 * at + 1], left.part[depth], two[1]);
+      }
+    }
+  }
+}
+
+/// sums [16, D] += weights [16, rows of the tile] tile.
+template <class Math, int D, int kCount>
+__device__ void mix(const Sums (&weights)[kCount],
+                    const typename Math::Number* tile,
+                    int sixteens,
+                    Sums (&sums)[D / 8]) {
+  constexpr int kColumns = Math::kDepth / 8;  // of `weights` that a step takes
+#pragma unroll
+  for (int at = 0; at < kCount / kColumns; ++at) {
+    if (at * Math::kDepth < sixteens * 16) {
+      const typename Math::Left left = Math::from_sums(weights, at * kColumns);
+#pragma unroll
+      for (int column = 0; column < D / 16; ++column) {
+        typename Math::Right two[2];
+        Math::columns(tile + at * Math::kDepth * kPitch<Math, D> + column * 16, kPitch<Math, D>,
+                      two);
+        Math::multiply_add(sums[2 * column], left, two[0]);
+        Math::multiply_add(sums[2 * column + 1], left, two[1]);
+      }
+    }
+  }
+}
+
+/// The 16 rows of a warp, upper and lower eight times a factor each, by way of shared memory
+/// that is its own by now.
+template <class Math, int D>
+__device__ void store_rows(const Sums (&sums)[D / 8],
+                           float upper,
+                           float lower,
+                           typename Math::Number* shared,
+                           typename Math::Number* to,
+                           Index stride,
+                           Index valid,
+                           int width) {
+  using Number = typename Math::Number;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  Number* const at = shared + lane / 4 * kPitch<Math, D> + lane % 4 * 2;
+  __syncwarp();
+#pragma unroll
+  for (int n = 0; n < D / 8; ++n) {
+    Math::store_pair(at + n * 8, sums[n][0] * upper, sums[n][1] * upper);
+    Math::store_pair(at + 8 * kPitch<Math, D> + n * 8, sums[n][2] * lower, sums[n][3] * lower);
+  }
+  __syncwarp();
+  constexpr int kChunk = 16 / static_cast<int>(sizeof(Number));
+  constexpr int kChunks = D / kChunk;
+#pragma unroll
+  for (int i = lane; i < 16 * kChunks; i += kWarp) {
+    const int row = i / kChunks;
+    const int column = i % kChunks * kChunk;
+    if (row < valid && column < width) {
+      *reinterpret_cast<uint4*>(to + row * stride + column) =
+          *reinterpret_cast<const uint4*>(shared + row * kPitch<Math, D> + column);
+    }
+  }
+}
+
+/// Sixteens of rows that a tile of at most `kTileRows` has.
+template <int kTileRows>
+__device__ int sixteens_of(Index valid) {
+  return static_cast<int>(min((valid + 15) / 16, Index{kTileRows / 16}));
+}
+
+/// Over the four lanes that share a row.
+__device__ float row_max(float value) {
+  value = fmaxf(value, __shfl_xor_sync(0xffffffffU, value, 1));
+  return fmaxf(value, __shfl_xor_sync(0xffffffffU, value, 2));
+}
+__device__ float row_sum(float value) {
+  value += __shfl_xor_sync(0xffffffffU, value, 1);
+  return value + __shfl_xor_sync(0xffffffffU, value, 2);
+}
+
+/// What is the same in all lanes, so that the compiler knows it: shuffles may be in its
+/// branches.
+__device__ bool of_warp(bool same) { return __any_sync(0xffffffffU, same); }
+
+/// What a block works on.
+struct Work {
+  Head head;
+  Index first;  ///< row of the block's first
+  int width;
+  int lane;
+  int row;  ///< of the warp, in the block
+
+  __device__ explicit Work(const AttentionShape& shape)
+      : head(head_of(shape, blockIdx.x / blocks(shape))),
+        first(blockIdx.x % blocks(shape) * kRows),
+        width(static_cast<int>(shape.width)),
+        lane(static_cast<int>(threadIdx.x) % kWarp),
+        row(static_cast<int>(threadIdx.x) / kWarp * 16) {}
+
+ private:
+  static __device__ Index blocks(const AttentionShape& shape) {
+    return (shape.tokens + kRows - 1) / kRows;
+  }
+};
+
+template <class Math, int D>
+__global__ void __launch_bounds__(kBlock, kBlocks) attention_kernel(Attention job) {
+  using Number = typename Math::Number;
+  constexpr int kTile = kKeys<Math>;
+  constexpr int kTileSize = kTile * kPitch<Math, D>;
+  extern __shared__ uint4 memory[];
+  Number* const queries = reinterpret_cast<Number*>(memory);
+  Number* const keys = queries + kRows * kPitch<Math, D>;
+  Number* const values = keys + 2 * kTileSize;
+  const Work work(job.shape);
+  const Head& head = work.head;
+  const Index tokens = job.shape.tokens;
+  const Number* const q = numbers<Math>(job.qkv) + head.qkv;
+  const auto fetch_keys = [&](Index tile) {
+    const Index key = tile * kTile;
+    const Number* const from = q + head.part + key * head.stride;
+    const Index to = tile % 2 * kTileSize;
+    fetch<Math, D, kTile>(from, head.stride, tokens - key, work.width, keys + to);
+    fetch<Math, D, kTile>(from + head.part, head.stride, tokens - key, work.width, values + to);
+  };
+  fetch<Math, D, kRows>(q + work.first * head.stride, head.stride, tokens - work.first,
+                        work.width, queries);
+  fetch_keys(0);
+  end_copies();
+  wait_for_copies<0>();
+  __syncthreads();
+  const LeftRows<Math, D> query(queries + work.row * kPitch<Math, D>);
+  const bool has_rows = of_warp(work.first + work.row < tokens);
+  const float factor = job.scale * kLog2E;
+  float most[2] = {kNothing, kNothing};
+  float total[2] = {0, 0};
+  Sums sums[D / 8] = {};
+  const Index tiles = (tokens + kTile - 1) / kTile;
+  for (Index tile = 0; tile < tiles; ++tile) {
+    if (tile + 1 < tiles) {
+      fetch_keys(tile + 1);
+    }
+    end_copies();
+    if (has_rows) {
+      const Index valid = tokens - tile * kTile;
+      const int sixteens = sixteens_of<kTile>(valid);
+      Sums weights[kTile / 8];
+      scores<Math, D>(query, keys + tile % 2 * kTileSize, sixteens, weights);
+      if (valid < kTile) {
+#pragma unroll
+        for (int n = 0; n < kTile / 8; ++n) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            if (n * 8 + work.lane % 4 * 2 + i % 2 >= valid) {
+              weights[n][i] = kNothing;
+            }
+          }
+        }
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float now = most[half];
+#pragma unroll
+        for (int n = 0; n < kTile / 8; ++n) {
+          now = fmaxf(now, fmaxf(weights[n][2 * half], weights[n][2 * half + 1]));
+        }
+        now = row_max(now);
+        const float shift = shift_of(now) * factor;
+        const float before = exp2_fast(most[half] * factor - shift);
+        most[half] = now;
+        float added = 0;
+#pragma unroll
+        for (int n = 0; n < kTile / 8; ++n) {
+#pragma unroll
+          for (int i = 2 * half; i < 2 * half + 2; ++i) {
+            weights[n][i] = exp2_fast(weights[n][i] * factor - shift);
+            added += weights[n][i];
+          }
+        }
+        total[half] = total[half] * before + added;
+#pragma unroll
+        for (int n = 0; n < D / 8; ++n) {
+          sums[n][2 * half] *= before;
+          sums[n][2 * half + 1] *= before;
+        }
+      }
+      mix<Math, D>(weights, values + tile % 2 * kTileSize, sixteens, sums);
+    }
+    wait_for_copies<0>();
+    __syncthreads();
+  }
+  if (!has_rows) {
+    return;
+  }
+  float share[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    total[half] = row_sum(total[half]);
+    share[half] = total[half] == 0 ? 0.0F : 1 / total[half];
+    const Index token = work.first + work.row + half * 8 + work.lane / 4;
+    if (work.lane % 4 == 0 && token < tokens) {
+      store(job.lse, head.row + token, shift_of(most[half]) * job.scale + logf(total[half]));
+    }
+  }
+  const Index row = work.first + work.row;
+  store_rows<Math, D>(
+      sums, share[0], share[1], queries + work.row * kPitch<Math, D>,
+      reinterpret_cast<Number*>(job.out.data) + head.out + row * head.out_stride,
+      head.out_stride, tokens - row, work.width);
+}
+
+/// out . dout of one row of the warp, in two lanes; one of each pair has rows lane / 2.
+template <class Math, int D>
+__device__ float along_row(const typename Math::Number* dout,
+                           const typename Math::Number* out,
+                           bool is_there,
+                           int width) {
+  constexpr int kChunk = 16 / static_cast<int>(sizeof(typename Math::Number));
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  float sum = 0;
+#pragma unroll
+  for (int chunk = lane % 2; chunk < D / kChunk; chunk += 2) {
+    if (is_there && chunk * kChunk < width) {
+      const uint4 a = *reinterpret_cast<const uint4*>(dout + chunk * kChunk);
+      const uint4 b = *reinterpret_cast<const uint4*>(out + chunk * kChunk);
+      const auto* const of_dout = reinterpret_cast<const std::byte*>(&a);
+      const auto* const of_out = reinterpret_cast<const std::byte*>(&b);
+#pragma unroll
+      for (int i = 0; i < kChunk; ++i) {
+        sum += load<Math::kDType>(of_dout, i) * load<Math::kDType>(of_out, i);
+      }
+    }
+  }
+  return sum + __shfl_xor_sync(0xffffffffU, sum, 1);
+}
+
+// Also stores out . dout, which the gradients of keys read.
+template <class Math, int D>
+__global__ void __launch_bounds__(kBlock) query_gradient_kernel(AttentionGradient job) {
+  using Number = typename Math::Number;
+  constexpr int kTileSize = kStep * kPitch<Math, D>;
+  extern __shared__ uint4 memory[];
+  Number* const queries = reinterpret_cast<Number*>(memory);
+  Number* const douts = queries + kRows * kPitch<Math, D>;
+  Number* const keys = douts + kRows * kPitch<Math, D>;
+  Number* const values = keys + 2 * kTileSize;
+  const Work work(job.shape);
+  const Head& head = work.head;
+  const Index tokens = job.shape.tokens;
+  const Number* const q = numbers<Math>(job.qkv) + head.qkv;
+  const auto fetch_keys = [&](Index tile) {
+    const Index key = tile * kStep;
+    const Number* const from = q + head.part + key * head.stride;
+    const Index to = tile % 2 * kTileSize;
+    fetch<Math, D, kStep>(from, head.stride, tokens - key, work.width, keys + to);
+    fetch<Math, D, kStep>(from + head.part, head.stride, tokens - key, work.width, values + to);
+  };
+  fetch<Math, D, kRows>(q + work.first * head.stride, head.stride, tokens - work.first,
+                        work.width, queries);
+  fetch<Math, D, kRows>(numbers<Math>(job.dout) + head.out + work.first * head.out_stride,
+                        head.out_stride, tokens - work.first, work.width, douts);
+  fetch_keys(0);
+  end_copies();
+  wait_for_copies<0>();
+  __syncthreads();
+  const Index row = work.first + work.row;
+  const bool has_rows = of_warp(row < tokens);
+  const LeftRows<Math, D> query(queries + work.row * kPitch<Math, D>);
+  const LeftRows<Math, D> dout(douts + work.row * kPitch<Math, D>);
+  float along[2] = {};
+  float log_sum[2] = {};
+  if (has_rows) {
+    const int own = work.lane / 2;
+    const bool is_there = row + own < tokens;
+    const float sum = along_row<Math, D>(
+        douts + (work.row + own) * kPitch<Math, D>,
+        numbers<Math>(job.out) + head.out + (is_there ? row + own : row) * head.out_stride,
+        is_there, work.width);
+    if (work.lane % 2 == 0 && is_there) {
+      job.along[head.row + row + own] = sum;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      along[half] = __shfl_sync(0xffffffffU, sum, 2 * (work.lane / 4 + 8 * half));
+      const Index token = min(row + work.lane / 4 + 8 * half, tokens - 1);
+      log_sum[half] = shift_of(load(job.lse, head.row + token)) * kLog2E;
+    }
+  }
+  const float factor = job.scale * kLog2E;
+  Sums sums[D / 8] = {};
+  const Index tiles = (tokens + kStep - 1) / kStep;
+  for (Index tile = 0; tile < tiles; ++tile) {
+    if (tile + 1 < tiles) {
+      fetch_keys(tile + 1);
+    }
+    end_copies();
+    if (has_rows) {
+      const Index valid = tokens - tile * kStep;
+      const int sixteens = sixteens_of<kStep>(valid);
+      Sums weights[kStep / 8];
+      Sums slopes[kStep / 8];
+      scores<Math, D>(query, keys + tile % 2 * kTileSize, sixteens, weights);
+      scores<Math, D>(dout, values + tile % 2 * kTileSize, sixteens, slopes);
+#pragma unroll
+      for (int n = 0; n < kStep / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const bool is_there = n * 8 + work.lane % 4 * 2 + i % 2 < valid;
+          const float weight = exp2_fast(weights[n][i] * factor - log_sum[i / 2]);
+          slopes[n][i] = is_there ? weight * (slopes[n][i] - along[i / 2]) : 0.0F;
+        }
+      }
+      mix<Math, D>(slopes, keys + tile % 2 * kTileSize, sixteens, sums);
+    }
+    wait_for_copies<0>();
+    __syncthreads();
+  }
+  if (has_rows) {
+    store_rows<Math, D>(sums, job.scale, job.scale, queries + work.row * kPitch<Math, D>,
+                        reinterpret_cast<Number*>(job.dqkv.data) + head.qkv + row * head.stride,
+                        head.stride, tokens - row, work.width);
+  }
+}
+
+template <class Math, int D>
+__global__ void __launch_bounds__(kBlock) key_gradient_kernel(AttentionGradient job) {
+  using Number = typename Math::Number;
+  constexpr int kTileSize = kStep * kPitch<Math, D>;
+  extern __shared__ uint4 memory[];
+  Number* const keys = reinterpret_cast<Number*>(memory);
+  Number* const values = keys + kRows * kPitch<Math, D>;
+  Number* const queries = values + kRows * kPitch<Math, D>;
+  Number* const douts = queries + 2 * kTileSize;
+  auto* const log_sums = reinterpret_cast<float*>(douts + 2 * kTileSize);  // two of kStep
+  float* const alongs = log_sums + 2 * kStep;
+  const Work work(job.shape);
+  const Head& head = work.head;
+  const Index tokens = job.shape.tokens;
+  const Number* const q = numbers<Math>(job.qkv) + head.qkv;
+  const Number* const from_dout = numbers<Math>(job.dout) + head.out;
+  const auto* const lse = reinterpret_cast<const float*>(job.lse.data) + head.row;
+  const float* const along = job.along + head.row;
+  // Queries that are not there are zeros, and so are their gradients: they add nothing.
+  const auto fetch_queries = [&](Index tile) {
+    const Index first = tile * kStep;
+    const Index at = tile % 2;
+    fetch<Math, D, kStep>(q + first * head.stride, head.stride, tokens - first, work.width,
+                          queries + at * kTileSize);
+    fetch<Math, D, kStep>(from_dout + first * head.out_stride, head.out_stride, tokens - first,
+                          work.width, douts + at * kTileSize);
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread < 2 * kStep) {
+      const int query = thread % kStep;
+      const bool is_there = first + query < tokens;
+      const float* const from = thread < kStep ? lse : along;
+      float* const to = thread < kStep ? log_sums : alongs;
+      copy_later<4>(to + at * kStep + query, is_there ? from + first + query : from, is_there);
+    }
+  };
+  const Number* const from = q + head.part + work.first * head.stride;
+  fetch<Math, D, kRows>(from, head.stride, tokens - work.first, work.width, keys);
+  fetch<Math, D, kRows>(from + head.part, head.stride, tokens - work.first, work.width, values);
+  fetch_queries(0);
+  end_copies();
+  wait_for_copies<0>();
+  __syncthreads();
+  const Index row = work.first + work.row;
+  const bool has_rows = of_warp(row < tokens);
+  const LeftRows<Math, D> key(keys + work.row * kPitch<Math, D>);
+  const float factor = job.scale * kLog2E;
+  Sums of_keys[D / 8] = {};
+  Sums of_values[D / 8] = {};
+  const Index tiles = (tokens + kStep - 1) / kStep;
+  for (Index tile = 0; tile < tiles; ++tile) {
+    if (tile + 1 < tiles) {
+      fetch_queries(tile + 1);
+    }
+    end_copies();
+    if (has_rows) {
+      const int sixteens = sixteens_of<kStep>(tokens - tile * kStep);
+      const Index at = tile % 2;
+      Sums weights[kStep / 8];
+      Sums slopes[kStep / 8];
+      scores<Math, D>(key, queries + at * kTileSize, sixteens, weights);
+      // Not kept from tile to tile: registers are short.
+      const LeftRows<Math, D> value(values + work.row * kPitch<Math, D>);
+      scores<Math, D>(value, douts + at * kTileSize, sixteens, slopes);
+#pragma unroll
+      for (int n = 0; n < kStep / 8; ++n) {
+        const Index column = at * kStep + n * 8 + work.lane % 4 * 2;
+        const float2 logs = *reinterpret_cast<const float2*>(log_sums + column);
+        const float2 along_both = *reinterpret_cast<const float2*>(alongs + column);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const float shift = shift_of(i % 2 == 0 ? logs.x : logs.y) * kLog2E;
+          weights[n][i] = exp2_fast(weights[n][i] * factor - shift);
+          slopes[n][i] =
+              weights[n][i] * (slopes[n][i] - (i % 2 == 0 ? along_both.x : along_both.y));
+        }
+      }
+      mix<Math, D>(weights, douts + at * kTileSize, sixteens, of_values);
+      mix<Math, D>(slopes, queries + at * kTileSize, sixteens, of_keys);
+    }
+    wait_for_copies<0>();
+    __syncthreads();
+  }
+  if (has_rows) {
+    Number* const to =
+        reinterpret_cast<Number*>(job.dqkv.data) + head.qkv + head.part + row * head.stride;
+    store_rows<Math, D>(of_keys, job.scale, job.scale, keys + work.row * kPitch<Math, D>, to,
+                        head.stride, tokens - row, work.width);
+    store_rows<Math, D>(of_values, 1, 1, values + work.row * kPitch<Math, D>, to + head.part,
+                        head.stride, tokens - row, work.width);
+  }
+}
+
+template <class Math, int D>
+constexpr int shared_bytes(int rows, int tile_rows) {
+  return (rows + 4 * tile_rows) * kPitch<Math, D> *
+         static_cast<int>(sizeof(typename Math::Number));
+}
+
+template <class Job>
+void launch(void (*kernel)(Job), const Job& job, int bytes, Stream stream) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "shared memory of attention");
+  kernel<<<grid_of(job.shape, kRows), kBlock, static_cast<std::size_t>(bytes), stream>>>(job);
+}
+
+template <int D>
+struct Width {
+  static constexpr int kWidth = D;
+};
+
+/// Calls `function(Math(), Width<D>())` with the least D that heads fit in.
+template <class Job, class Function>
+void with_tiles(const Job& job, Function&& function) {
+  const auto of = [&](auto math) {
+    if (job.shape.width <= 32) {
+      function(math, Width<32>());
+    } else if (job.shape.width <= 64) {
+      function(math, Width<64>());
+    } else if constexpr (sizeof(typename decltype(math)::Number) == 2) {
+      function(math, Width<96>());
+    }
+  };
+  switch (job.qkv.dtype) {
+    case DType::f16:
+      return of(HalfMath<DType::f16>());
+    case DType::bf16:
+      return of(HalfMath<DType::bf16>());
+    default:
+      return of(Tf32Math());
+  }
+}
+
+}  // namespace
+
+bool is_for_tensor_cores(const Attention& job) {
+  int device = 0;
+  int major = 0;
+  check(cudaGetDevice(&device), "ask for the device");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+        "ask for the device's capability");
+  const bool is_half = job.qkv.dtype == DType::f16 || job.qkv.dtype == DType::bf16;
+  // Rows are copied in pieces of 16 bytes.
+  return major >= 8 && job.lse.dtype == DType::f32 &&
+         (is_half ? job.shape.width % 8 == 0
+                  : job.is_tf32 && job.shape.width % 4 == 0 && job.shape.width <= 64);
+}
+
+void attention_on_tensor_cores(Stream stream, const Attention& job) {
+  with_tiles(job, [&](auto math, auto width) {
+    using Math = decltype(math);
+    constexpr int kD = decltype(width)::kWidth;
+    launch(attention_kernel<Math, kD>, job, shared_bytes<Math, kD>(kRows, kKeys<Math>), stream);
+  });
+}
+
+void attention_gradient_on_tensor_cores(Stream stream, const AttentionGradient& job) {
+  with_tiles(job, [&](auto math, auto width) {
+    using Math = decltype(math);
+    constexpr int kD = decltype(width)::kWidth;
+    constexpr int kBytes = shared_bytes<Math, kD>(2 * kRows, kStep);
+    constexpr int kFloats = 4 * kStep * static_cast<int>(sizeof(float));
+    launch(query_gradient_kernel<Math, kD>, job, kBytes, stream);
+    launch(key_gradient_kernel<Math, kD>, job, kBytes + kFloats, stream);
+  });
+}
+
+}  // namespace halfwatt::cuda
