@@ -1,0 +1,294 @@
+// bench_vit_rows MODEL train|infer PRECISION BATCH cpu|gpu:N WEIGHTS.safetensors
+// BATCH.safetensors: halfwatt's side of torch_vit.py, in a process that stays. MODEL has one
+// logit; the files are of the parameters under timm's names, and of `images` (F32 [N, C, S, S])
+// and `labels` (F32 [N, 1]).
+//
+// The plan is the one that Trainer and Inference run, in a Session of its own: they bring
+// images to the device in every step and read its numbers back, which is no part of a step
+// here, on either side. Answers each line of its input, `first` (does the first
+// step) and then `window SECONDS`, with a line of JSON; ends with the input.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/device_id.h"
+#include "base/numerical_state.h"
+#include "cli/compute_device.h"
+#include "cli/help.h"
+#include "engine/exec/session.h"
+#include "engine/formats/safetensors.h"
+#include "engine/infer/inference.h"
+#include "engine/models/weights.h"
+#include "engine/passes/update.h"
+#include "engine/tensor/convert.h"
+#include "engine/train/trainer.h"
+
+namespace halfwatt {
+namespace {
+
+// The lead-in of a window, which is not timed: torch_vit_variant.py has the same.
+constexpr double kLeadSeconds = 0.25;
+constexpr int kLeadSteps = 3;
+// More logits than these say nothing new.
+constexpr std::size_t kMostFirst = 64;
+
+struct Asked {
+  VitConfig model;
+  bool trains = false;
+  Precision precision;
+  std::int64_t batch = 0;
+  DeviceId device;
+  std::string weights;
+  std::string data;
+};
+
+[[noreturn]] void give_up(const std::string& why) {
+  fmt::print(stderr, "bench_vit_rows: {}\n", why);
+  std::exit(2);
+}
+
+template <class T>
+T taken(Result<T> result) {
+  if (!result) {
+    give_up(result.error().message);
+  }
+  return std::move(*result);
+}
+
+void done(const Result<void>& result) {
+  if (!result) {
+    give_up(result.error().message);
+  }
+}
+
+std::int64_t batch_in(const std::string& word) {
+  constexpr int kMostDigits = 6;
+  const bool is_number = !word.empty() && word.size() <= kMostDigits && word[0] != '0' &&
+                         word.find_first_not_of("0123456789") == word.npos;
+  if (!is_number) {
+    give_up(fmt::format("batch {}: needed a whole number of 1 to 999999", word));
+  }
+  return std::stoi(word);
+}
+
+Asked read(const std::vector<std::string>& words) {
+  if (words.size() != 7 || (words[1] != "train" && words[1] != "infer")) {
+    give_up(
+        "needed MODEL train|infer PRECISION BATCH cpu|gpu:N WEIGHTS.safetensors "
+        "BATCH.safetensors");
+  }
+  const auto device = DeviceId::parse(words[4]);
+  if (!device ||
+      (device->kind != DeviceId::Kind::cpu && device->kind != DeviceId::Kind::gpu_index)) {
+    give_up(fmt::format("device {}: needed cpu, or gpu:N for a card", words[4]));
+  }
+  Asked asked{taken(vit_named(words[0])),
+              words[1] == "train",
+              taken(precision_named(words[2])),
+              batch_in(words[3]),
+              *device,
+              words[5],
+              words[6]};
+  asked.model.classes = 1;
+  return asked;
+}
+
+// AdamW as torch_vit_variant.py has it: PyTorch's defaults at the study's rate.
+Optimizer optimizer_for(const Precision& precision) {
+  Optimizer adamw;
+  adamw.rate = 1e-5;
+  adamw.decay = 0.01;
+  adamw.decay_all = true;
+  if (precision.parameter == DType::f16) {
+    adamw.eps = 1e-4;  // 1e-8 is 0 in f16
+  }
+  return adamw;
+}
+
+Plan plan_of(const Asked& asked, const Target& target) {
+  if (!asked.trains) {
+    return taken(inference_plan({asked.model, asked.precision, {}, asked.batch}, target));
+  }
+  TrainRecipe recipe;
+  recipe.model = asked.model;
+  recipe.precision = asked.precision;
+  recipe.optimizer = optimizer_for(asked.precision);
+  recipe.batch = asked.batch;
+  return std::move(taken(training_plans(recipe, target)).front());
+}
+
+std::vector<double> doubles(const Tensor& tensor) {
+  Tensor wide(TensorType{DType::f64, tensor.shape()});
+  convert(tensor.view(), wide.view());
+  const auto values = wide.as<double>();
+  return {values.begin(), values.end()};
+}
+
+bool all_finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+}
+
+double now() {
+  // As Python's time.monotonic(), so that whoever reads the meter knows which part is meant.
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// A plan on a device with weights and a batch there, ready for steps.
+class Row {
+ public:
+  Row(const Asked& asked, Backend& backend) : trains_(asked.trains) {
+    std::vector<Plan> plans;
+    plans.push_back(plan_of(asked, backend.target()));
+    session_ = taken(Session::open(std::move(plans), {&backend}, states_));
+    taken(load_weights(asked.weights, states_));
+    bind(asked);
+  }
+
+  void step() { done(session_->run(0)); }
+  /// Training steps that changed the weights, of all so far.
+  std::int64_t applied() const {
+    return trains_ ? states_.save(kApplied).as<std::int64_t>()[0] : 0;
+  }
+  /// The loss, or some logits, of the last step.
+  std::vector<double> numbers() const {
+    std::vector<double> values = result(trains_ ? "loss" : "logits");
+    values.resize(std::min(values.size(), kMostFirst));
+    return values;
+  }
+  /// Of the last step, before which `steps` of a window were done and `applied` applied.
+  NumericalState state(std::int64_t steps, std::int64_t applied) const {
+    if (!trains_) {
+      return all_finite(result("logits")) ? NumericalState::live : NumericalState::dead;
+    }
+    // A step that was skipped may have any loss: what it leaves alone are the weights.
+    const bool skips = applied < steps;
+    if ((!skips && !all_finite(result("loss"))) || !weights_are_finite()) {
+      return NumericalState::dead;
+    }
+    return 2 * applied < steps ? NumericalState::skipping : NumericalState::live;
+  }
+
+ private:
+  std::vector<double> result(std::string_view name) const {
+    return doubles(session_->result(0, name));
+  }
+  bool weights_are_finite() const {
+    const auto& results = session_->plan(0).results;
+    return std::all_of(results.begin(), results.end(), [&](const PlanResult& each) {
+      return each.name.rfind("tally:", 0) != 0 || result(each.name)[0] == 0;
+    });
+  }
+  void bind(const Asked& asked) {
+    const SafetensorsFile file = taken(SafetensorsFile::open(asked.data));
+    for (const PlanInput& input : session_->plan(0).inputs) {
+      if (input.name == "valid") {
+        const std::vector<std::int64_t> count = {asked.batch};
+        session_->bind(0, input.name,
+                       Tensor::of<std::int64_t>(DType::i64, Shape(), count).view());
+        continue;
+      }
+      const StoredTensor* stored = file.find(input.name);
+      const auto value = stored ? std::optional(taken(file.read(*stored))) : std::nullopt;
+      if (!value || value->type() != input.type) {
+        give_up(fmt::format("{}: {} {}; needed {}", asked.data, input.name,
+                            value ? "is " + text(value->type()) : "is not there",
+                            text(input.type)));
+      }
+      session_->bind(0, input.name, value->view());
+    }
+  }
+
+  bool trains_;
+  States states_;
+  std::unique_ptr<Session> session_;
+};
+
+std::string json_list(const std::vector<double>& values) {
+  std::vector<std::string> words;
+  words.reserve(values.size());
+  for (const double value : values) {
+    words.push_back(std::isfinite(value) ? fmt::format("{:.9g}", value) : "null");
+  }
+  return fmt::format("[{}]", fmt::join(words, ", "));
+}
+
+/// Seconds of the fastest of some steps, each waited for.
+double lead_in(Row& row) {
+  const double begin = now();
+  double fastest = kLeadSeconds;
+  for (int at = 0; at < kLeadSteps || now() < begin + kLeadSeconds; ++at) {
+    const double before = now();
+    row.step();
+    fastest = at == 0 ? now() - before : std::min(fastest, now() - before);
+  }
+  return fastest;
+}
+
+/// One window of about that many seconds, told in a line.
+void window(Row& row, const Backend& backend, double seconds) {
+  const auto steps = std::max<std::int64_t>(1, std::llround(seconds / lead_in(row)));
+  const std::int64_t applied = row.applied();
+  const double begin = now();
+  for (std::int64_t at = 0; at < steps; ++at) {
+    row.step();
+  }
+  const double end = now();
+  const NumericalState state = row.state(steps, row.applied() - applied);
+  fmt::print(
+      "{{\"steps\": {}, \"begin_s\": {:.6f}, \"end_s\": {:.6f}, \"state\": \"{}\", "
+      "\"last\": {}, \"peak_bytes\": {}}}\n",
+      steps, begin, end, text(state), json_list(row.numbers()), backend.allocated());
+  std::fflush(stdout);
+}
+
+/// The first step, and what it gave.
+void first(Row& row) {
+  row.step();
+  fmt::print("{{\"first\": {}, \"versions\": {{\"halfwatt\": \"{}\"}}}}\n",
+             json_list(row.numbers()), kVersion);
+  std::fflush(stdout);
+}
+
+void answer(const std::string& line, Row& row, const Backend& backend) {
+  constexpr double kMostSeconds = 3600;
+  std::istringstream words(line);
+  std::string word;
+  std::string rest;
+  double seconds = 0;
+  if (line == "first") {
+    first(row);
+  } else if (words >> word >> seconds && !(words >> rest) && word == "window" && seconds > 0 &&
+             seconds <= kMostSeconds) {
+    window(row, backend, seconds);
+  } else {
+    give_up(fmt::format("\"{}\": needed first, or window SECONDS, of more than 0 up to 3600",
+                        line));
+  }
+}
+
+void serve(const std::vector<std::string>& words) {
+  const Asked asked = read(words);
+  const auto backend = taken(open_backend(asked.device, 0));
+  Row row(asked, *backend);
+  for (std::string line; std::getline(std::cin, line);) {
+    answer(line, row, *backend);
+  }
+}
+
+}  // namespace
+}  // namespace halfwatt
+
+int main(int argc, char** argv) { halfwatt::serve({argv + 1, argv + argc}); }
