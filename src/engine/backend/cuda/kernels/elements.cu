@@ -6,6 +6,17 @@
 namespace halfwatt::cuda {
 namespace {
 
+/// An input of a map, whose dtype is known.
+template <DType D>
+struct Pointer {
+  const std::byte* data;
+};
+template <DType D>
+struct Eight {
+  float value[kEight];
+  __device__ Eight(const std::byte* from, Index first) { load_eight<D>(from, first, value); }
+};
+
 __global__ void convert_any(Elements from, Elements to, Index count) {
   each(count, [&](Index i) { store(to, i, load(from, i)); });
 }
@@ -15,35 +26,88 @@ __global__ void convert_f64(const double* from, Elements to, Index count) {
   each(count, [&](Index i) { store(to, i, from[i]); });
 }
 
-template <DType From, DType To>
-__global__ void convert_kernel(const std::byte* from, std::byte* to, Index count) {
-  each(count, [&](Index i) { store<To>(to, i, load<From>(from, i)); });
+// y = function(x...), eight elements at a time where they are whole eights, or else one by one.
+template <class Function, DType Y, DType... X>
+__global__ void map_kernel(
+    Function function, bool in_eights, Index count, std::byte* y, Pointer<X>... x) {
+  const Index eights = in_eights ? count / kEight : 0;
+  each(eights, [&](Index at) {
+    const Index first = at * kEight;
+    const auto map = [&](const auto&... loaded) {
+      float result[kEight];
+#pragma unroll
+      for (int i = 0; i < kEight; ++i) {
+        result[i] = function(loaded.value[i]...);
+      }
+      store_eight<Y>(y, first, result);
+    };
+    map(Eight<X>(x.data, first)...);
+  });
+  each(count - eights * kEight, [&](Index at) {
+    const Index i = eights * kEight + at;
+    store<Y>(y, i, function(load<X>(x.data, i)...));
+  });
 }
+
+template <DType Y, DType... X, class Function>
+void map(Stream stream, const Function& function, Index count, Elements y, Pointer<X>... x) {
+  const bool in_eights =
+      is_in_eights(y) && (... && is_in_eights(Elements{const_cast<std::byte*>(x.data), X}));
+  map_kernel<Function, Y, X...>
+      <<<blocks_for((count + kEight - 1) / kEight), kThreads, 0, stream>>>(function, in_eights,
+                                                                           count, y.data, x...);
+}
+
+struct Same {
+  __device__ float operator()(float x) const { return x; }
+};
+struct Sum {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+struct Scaled {
+  float factor;
+  Elements by;
+  __device__ float operator()(float x) const {
+    return x * (by.data != nullptr ? load(by, 0) : factor);
+  }
+};
+template <DType X>
+struct Gelu {
+  __device__ float operator()(float x) const {
+    return X == DType::f32 ? gelu_of(x) : RoughGelu(x).value();
+  }
+};
+template <DType X>
+struct GeluGradient {
+  __device__ float operator()(float dy, float x) const {
+    return dy * (X == DType::f32 ? gelu_slope_of(x) : RoughGelu(x).slope());
+  }
+};
 
 template <DType A, DType B, DType Y>
-__global__ void add_kernel(
-    const std::byte* a, const std::byte* b, std::byte* y, Index count, Index width) {
-  each(count, [&](Index i) { store<Y>(y, i, load<A>(a, i) + load<B>(b, i % width)); });
-}
-
-template <DType X, DType Y>
-__global__ void scale_kernel(
-    const std::byte* x, float factor, Elements by, std::byte* y, Index count) {
-  const float times = by.data != nullptr ? load(by, 0) : factor;
-  each(count, [&](Index i) { store<Y>(y, i, load<X>(x, i) * times); });
-}
-
-template <DType X>
-__global__ void gelu_kernel(const std::byte* x, std::byte* y, Index count) {
-  each(count, [&](Index i) { store<X>(y, i, gelu_of(load<X>(x, i))); });
-}
-
-template <DType X>
-__global__ void gelu_gradient_kernel(const std::byte* dy,
-                                     const std::byte* x,
-                                     std::byte* dx,
-                                     Index count) {
-  each(count, [&](Index i) { store<X>(dx, i, load<X>(dy, i) * gelu_slope_of(load<X>(x, i))); });
+__global__ void add_repeated_kernel(const std::byte* a,
+                                    const std::byte* b,
+                                    bool in_eights,
+                                    std::byte* y,
+                                    Index count,
+                                    Index width) {
+  const Index eights = in_eights ? count / kEight : 0;
+  each(eights, [&](Index at) {
+    const Index first = at * kEight;
+    float sum[kEight];
+    float other[kEight];
+    load_eight<A>(a, first, sum);
+    load_eight<B>(b, first % width, other);
+#pragma unroll
+    for (int i = 0; i < kEight; ++i) {
+      sum[i] += other[i];
+    }
+    store_eight<Y>(y, first, sum);
+  });
+  each(count - eights * kEight, [&](Index at) {
+    const Index i = eights * kEight + at;
+    store<Y>(y, i, load<A>(a, i) + load<B>(b, i % width));
+  });
 }
 
 template <DType X>
@@ -104,8 +168,8 @@ void convert(Stream stream, Elements from, Elements to, Index count) {
   } else if (is_large(from.dtype) && is_large(to.dtype)) {
     with_storage(from.dtype, [&](auto one) {
       with_storage(to.dtype, [&](auto other) {
-        convert_kernel<decltype(one)::kDType, decltype(other)::kDType>
-            <<<blocks_for(count), kThreads, 0, stream>>>(from.data, to.data, count);
+        map<decltype(other)::kDType>(stream, Same(), count, to,
+                                     Pointer<decltype(one)::kDType>{from.data});
       });
     });
   } else {
@@ -121,8 +185,18 @@ void add(Stream stream, Elements a, Elements b, Elements y, Index count, Index w
   with_storage(a.dtype, [&](auto of_a) {
     with_storage(b.dtype, [&](auto of_b) {
       with_storage(y.dtype, [&](auto of_y) {
-        add_kernel<decltype(of_a)::kDType, decltype(of_b)::kDType, decltype(of_y)::kDType>
-            <<<blocks_for(count), kThreads, 0, stream>>>(a.data, b.data, y.data, count, width);
+        constexpr DType kA = decltype(of_a)::kDType;
+        constexpr DType kB = decltype(of_b)::kDType;
+        constexpr DType kY = decltype(of_y)::kDType;
+        if (width == count) {
+          map<kY>(stream, Sum(), count, y, Pointer<kA>{a.data}, Pointer<kB>{b.data});
+        } else {
+          const bool in_eights =
+              width % kEight == 0 && is_in_eights(a) && is_in_eights(b) && is_in_eights(y);
+          add_repeated_kernel<kA, kB, kY>
+              <<<blocks_for((count + kEight - 1) / kEight), kThreads, 0, stream>>>(
+                  a.data, b.data, in_eights, y.data, count, width);
+        }
       });
     });
   });
@@ -135,8 +209,8 @@ void scale(Stream stream, Elements x, float factor, Elements by, Elements y, Ind
   }
   with_storage(x.dtype, [&](auto of_x) {
     with_storage(y.dtype, [&](auto of_y) {
-      scale_kernel<decltype(of_x)::kDType, decltype(of_y)::kDType>
-          <<<blocks_for(count), kThreads, 0, stream>>>(x.data, factor, by, y.data, count);
+      map<decltype(of_y)::kDType>(stream, Scaled{factor, by}, count, y,
+                                  Pointer<decltype(of_x)::kDType>{x.data});
     });
   });
   check_launch("scale");
@@ -147,8 +221,8 @@ void gelu(Stream stream, Elements x, Elements y, Index count) {
     return;
   }
   with_storage(x.dtype, [&](auto tag) {
-    gelu_kernel<decltype(tag)::kDType>
-        <<<blocks_for(count), kThreads, 0, stream>>>(x.data, y.data, count);
+    constexpr DType kX = decltype(tag)::kDType;
+    map<kX>(stream, Gelu<kX>(), count, y, Pointer<kX>{x.data});
   });
   check_launch("gelu");
 }
@@ -158,8 +232,8 @@ void gelu_gradient(Stream stream, Elements dy, Elements x, Elements dx, Index co
     return;
   }
   with_storage(x.dtype, [&](auto tag) {
-    gelu_gradient_kernel<decltype(tag)::kDType>
-        <<<blocks_for(count), kThreads, 0, stream>>>(dy.data, x.data, dx.data, count);
+    constexpr DType kX = decltype(tag)::kDType;
+    map<kX>(stream, GeluGradient<kX>(), count, dx, Pointer<kX>{dy.data}, Pointer<kX>{x.data});
   });
   check_launch("gelu_gradient");
 }

@@ -1,17 +1,34 @@
+#include <algorithm>
+#include <initializer_list>
+
 #include "engine/backend/cuda/kernels/rows.h"
 #include "engine/backend/cuda/kernels/types.cuh"
 
-// Bound: bytes. A norm is a warp a row, which reads its row three times, twice of them from L1
-// or L2. Column sums are two passes: rows in kParts parts, each of which adds its own in order,
-// then the parts in order.
+// Bound: bytes. A norm is a warp a row. Where rows are whole eights and fit in the registers of
+// a warp, each number is read once; else a row is read three times, twice of them from L1 or
+// L2. Sums over rows are two passes: rows in parts, each of which adds its own in order, then
+// the parts in order.
 
 namespace halfwatt::cuda {
 namespace {
 
 constexpr int kWarpsOfBlock = kThreads / kWarp;
-constexpr Index kMostParts = 256;
+constexpr int kColumns = kWarp * kEight;  // of a warp at once
 
-Index parts_of(Index rows) { return std::clamp<Index>(rows / 32, 1, kMostParts); }
+/// Parts of a norm's gradient, each a block: two for each multiprocessor of a large GPU.
+Index parts_of_norm(Index rows) {
+  constexpr Index kRowsOfWarp = 2;
+  constexpr Index kMostParts = 264;
+  return std::clamp<Index>(rows / (kRowsOfWarp * kWarpsOfBlock), 1, kMostParts);
+}
+/// Parts of a sum over rows.
+Index parts_of_sum(Index rows, Index width) {
+  constexpr Index kRowsOfWarp = 8;
+  constexpr Index kMostBlocks = 1056;
+  const Index columns = (width + kColumns - 1) / kColumns;
+  return std::clamp<Index>(rows / (kRowsOfWarp * kWarpsOfBlock), 1,
+                           std::max<Index>(kMostBlocks / columns, 1));
+}
 __host__ __device__ Index part_begin(Index rows, Index parts, Index part) {
   return rows * part / parts;
 }
@@ -125,17 +142,78 @@ __global__ void layer_norm_parts_kernel(LayerNormGradient job, Index parts, floa
   to[(part * 2 + 1) * job.width + column] = beta;
 }
 
-/// y [outer, width] = parts [outer, parts, stride] added in order.
+constexpr int kPartGroups = 16;
+
+/// y [outer, width] = parts [outer, parts, stride] added in order: those of a group, then the
+/// groups.
 __global__ void add_parts_kernel(
-    const float* from, Index outer, Index parts, Index stride, Index width, Elements y) {
-  each(outer * width, [&](Index at) {
-    const float* const first = from + at / width * parts * stride + at % width;
-    float sum = 0;
-    for (Index part = 0; part < parts; ++part) {
+    const float* from, Index parts, Index stride, Index width, Elements y) {
+  __shared__ float sums[kPartGroups][kWarp];
+  const Index blocks = (width + kWarp - 1) / kWarp;
+  const Index outer = blockIdx.x / blocks;
+  const Index column = blockIdx.x % blocks * kWarp + threadIdx.x;
+  const Index end = part_begin(parts, kPartGroups, threadIdx.y + 1);
+  float sum = 0;
+  if (column < width) {
+    const float* const first = from + outer * parts * stride + column;
+#pragma unroll 8
+    for (Index part = part_begin(parts, kPartGroups, threadIdx.y); part < end; ++part) {
       sum += first[part * stride];
     }
-    store(y, at, sum);
-  });
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y == 0 && column < width) {
+    for (int group = 1; group < kPartGroups; ++group) {
+      sum += sums[group][threadIdx.x];
+    }
+    store(y, outer * width + column, sum);
+  }
+}
+
+void add_parts(Stream stream,
+               const float* from,
+               Index outer,
+               Index parts,
+               Index stride,
+               Index width,
+               const Elements& y) {
+  const Index blocks = outer * ((width + kWarp - 1) / kWarp);
+  HALFWATT_CHECK(blocks < (Index{1} << 31), "sums of a grid");
+  add_parts_kernel<<<static_cast<unsigned>(blocks), dim3(kWarp, kPartGroups), 0, stream>>>(
+      from, parts, stride, width, y);
+}
+
+/// to [width] = what the warps of a block have of it, added in their order. All of the block
+/// call it; `shared` has width numbers for each warp.
+template <int kEights>
+__device__ void add_warps(const float (&own)[kEights][kEight],
+                          Index first_column,
+                          Index width,
+                          Index pitch,
+                          float* shared,
+                          float* to) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int p = 0; p < kEights; ++p) {
+    const Index column = first_column + (p * kWarp + lane) * kEight;
+    if (column < width) {
+#pragma unroll
+      for (int i = 0; i < kEight; ++i) {
+        shared[warp * pitch + column - first_column + i] = own[p][i];
+      }
+    }
+  }
+  __syncthreads();
+  for (Index at = threadIdx.x; at < min(pitch, width - first_column); at += kThreads) {
+    float sum = 0;
+    for (int of = 0; of < kWarpsOfBlock; ++of) {
+      sum += shared[of * pitch + at];
+    }
+    to[first_column + at] = sum;
+  }
+  __syncthreads();
 }
 
 template <DType X>
@@ -153,6 +231,209 @@ __global__ void sum_parts_kernel(
     sum += load<X>(x, (outer * rows + row) * width + column);
   }
   to[(outer * parts + part) * width + column] = sum;
+}
+
+// The same kernels for rows of whole eights.
+
+/// Numbers of a row that a lane has: eights, a warp's width apart.
+template <int kEights>
+struct LaneOfRow {
+  float value[kEights][kEight] = {};
+
+  /// Calls `body(column, eight numbers)` for those that the row has.
+  template <class Body>
+  __device__ void each(Index width, Body body) {
+#pragma unroll
+    for (int p = 0; p < kEights; ++p) {
+      const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
+      if (column < width) {
+        body(column, value[p]);
+      }
+    }
+  }
+  /// The sum of `of(number)` over the row.
+  template <class Of>
+  __device__ float sum(Index width, Of of) {
+    float sum = 0;
+    each(width, [&](Index, const float(&numbers)[kEight]) {
+#pragma unroll
+      for (const float number : numbers) {
+        sum += of(number);
+      }
+    });
+    return warp_sum(sum);
+  }
+};
+
+template <int kEights, DType X, DType Y>
+__global__ void norm_eights_kernel(LayerNorm job) {
+  each_row(job.rows, [&](Index row, int lane) {
+    const Index first = row * job.width;
+    const auto width = static_cast<float>(job.width);
+    LaneOfRow<kEights> x;
+    x.each(job.width, [&](Index column, float(&numbers)[kEight]) {
+      load_eight<X>(job.x.data, first + column, numbers);
+      if (job.residual.data != nullptr) {
+        float other[kEight];
+        load_eight<Y>(job.residual.data, first + column, other);
+#pragma unroll
+        for (int i = 0; i < kEight; ++i) {
+          numbers[i] = as_stored<X>(numbers[i] + other[i]);
+        }
+        store_eight<X>(job.sum.data, first + column, numbers);
+      }
+    });
+    const float rough = x.sum(job.width, [](float each) { return each; }) / width;
+    const float rest = x.sum(job.width, [&](float each) { return each - rough; }) / width;
+    const float squares = x.sum(job.width, [&](float each) {
+      const float away = each - rough - rest;
+      return away * away;
+    });
+    const float rstd = 1 / sqrtf(squares / width + job.epsilon);
+    x.each(job.width, [&](Index column, float(&numbers)[kEight]) {
+      float gamma[kEight];
+      float beta[kEight];
+      load_eight(job.gamma, column, gamma);
+      load_eight(job.beta, column, beta);
+#pragma unroll
+      for (int i = 0; i < kEight; ++i) {
+        numbers[i] = (numbers[i] - rough - rest) * rstd * gamma[i] + beta[i];
+      }
+      store_eight<Y>(job.y.data, first + column, numbers);
+    });
+    if (lane == 0) {
+      store(job.mean, row, rough + rest);
+      store(job.rstd, row, rstd);
+    }
+  });
+}
+
+// A block a part; dx and the part's own dgamma and dbeta in one pass.
+template <int kEights, DType Dy, DType X>
+__global__ void __launch_bounds__(kThreads)
+    norm_gradient_eights_kernel(LayerNormGradient job, Index parts, float* to) {
+  extern __shared__ float shared[];
+  const auto width = static_cast<float>(job.width);
+  LaneOfRow<kEights> dgamma;
+  LaneOfRow<kEights> dbeta;
+  const Index end = part_begin(job.rows, parts, blockIdx.x + 1);
+  for (Index row = part_begin(job.rows, parts, blockIdx.x) + threadIdx.x / kWarp; row < end;
+       row += kWarpsOfBlock) {
+    const Index first = row * job.width;
+    const float mean = load(job.mean, row);
+    const float rstd = load(job.rstd, row);
+    LaneOfRow<kEights> g;
+    LaneOfRow<kEights> normed;
+#pragma unroll
+    for (int p = 0; p < kEights; ++p) {
+      const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
+      if (column < job.width) {
+        load_eight<Dy>(job.dy.data, first + column, g.value[p]);
+        load_eight<X>(job.x.data, first + column, normed.value[p]);
+      }
+    }
+    float sum = 0;
+    float along = 0;
+#pragma unroll
+    for (int p = 0; p < kEights; ++p) {
+      const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
+      if (column < job.width) {
+        float gamma[kEight];
+        load_eight(job.gamma, column, gamma);
+#pragma unroll
+        for (int i = 0; i < kEight; ++i) {
+          const float dy = g.value[p][i];
+          const float unit = (normed.value[p][i] - mean) * rstd;
+          normed.value[p][i] = unit;
+          dbeta.value[p][i] += dy;
+          dgamma.value[p][i] += dy * unit;
+          g.value[p][i] = dy * gamma[i];
+          sum += g.value[p][i];
+          along += g.value[p][i] * unit;
+        }
+      }
+    }
+    sum = warp_sum(sum) / width;
+    along = warp_sum(along) / width;
+#pragma unroll
+    for (int p = 0; p < kEights; ++p) {
+      const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
+      if (column < job.width) {
+        float dx[kEight];
+#pragma unroll
+        for (int i = 0; i < kEight; ++i) {
+          dx[i] = rstd * (g.value[p][i] - sum - normed.value[p][i] * along);
+        }
+        if (job.residual.data != nullptr) {  // rounded twice, as by two kernels
+          float residual[kEight];
+          load_eight<X>(job.residual.data, first + column, residual);
+#pragma unroll
+          for (int i = 0; i < kEight; ++i) {
+            dx[i] = __fadd_rn(as_stored<X>(dx[i]), residual[i]);
+          }
+        }
+        store_eight<X>(job.dx.data, first + column, dx);
+      }
+    }
+  }
+  float* const own = to + blockIdx.x * 2 * job.width;
+  add_warps(dgamma.value, 0, job.width, job.width, shared, own);
+  add_warps(dbeta.value, 0, job.width, job.width, shared, own + job.width);
+}
+
+template <DType X>
+__global__ void sum_eights_kernel(
+    const std::byte* x, Index first_outer, Index rows, Index width, Index parts, float* to) {
+  __shared__ float shared[kWarpsOfBlock * kColumns];
+  const Index first_column = Index{blockIdx.x} * kColumns;
+  const Index column = first_column + threadIdx.x % kWarp * kEight;
+  const Index part = blockIdx.y;
+  const Index outer = first_outer + blockIdx.z;
+  float sums[1][kEight] = {};
+  if (column < width) {
+    const Index end = part_begin(rows, parts, part + 1);
+#pragma unroll 4
+    for (Index row = part_begin(rows, parts, part) + threadIdx.x / kWarp; row < end;
+         row += kWarpsOfBlock) {
+      float own[kEight];
+      load_eight<X>(x, (outer * rows + row) * width + column, own);
+#pragma unroll
+      for (int i = 0; i < kEight; ++i) {
+        sums[0][i] += own[i];
+      }
+    }
+  }
+  add_warps(sums, first_column, width, kColumns, shared, to + (outer * parts + part) * width);
+}
+
+constexpr Index kMostEights = 5;  // of a lane: rows of 1280
+
+bool is_in_eights(Index width, std::initializer_list<Elements> all) {
+  return width % kEight == 0 && std::all_of(all.begin(), all.end(), [](const Elements& each) {
+           return is_in_eights(each);
+         });
+}
+bool fits_in_registers(Index width) { return width <= kMostEights * kColumns; }
+
+template <int kCount>
+struct Count {
+  static constexpr int kValue = kCount;
+};
+/// Calls `function(Count<N>())`, N eights for each lane of a warp being a row or more.
+template <class Function>
+void with_eights(Index width, Function&& function) {
+  if (width <= kColumns) {
+    function(Count<1>());
+  } else if (width <= 3 * kColumns) {
+    function(Count<3>());
+  } else {
+    function(Count<kMostEights>());
+  }
+}
+
+/// A stream of f32 beside 16 bits, or all alike: what models have.
+constexpr bool is_usual(DType wide, DType narrow) {
+  return wide == narrow || wide == DType::f32;
 }
 
 __global__ void mean_kernel(Elements x, Elements y, Around around) {
@@ -177,12 +458,26 @@ void layer_norm(Stream stream, const LayerNorm& job) {
   if (job.rows == 0) {
     return;
   }
-  const DType residual = job.residual ? job.residual.dtype : job.x.dtype;
+  const DType residual = job.residual ? job.residual.dtype : job.y.dtype;
   HALFWATT_CHECK(!job.residual || job.sum.dtype == job.x.dtype, "a sum stored as x is");
+  const bool in_eights =
+      fits_in_registers(job.width) && residual == job.y.dtype &&
+      is_usual(job.x.dtype, job.y.dtype) &&
+      is_in_eights(job.width, {job.x, job.residual, job.sum, job.gamma, job.beta, job.y});
   with_storage(job.x.dtype, [&](auto x) {
-    with_storage(residual, [&](auto other) {
-      with_storage(job.y.dtype, [&](auto y) {
-        layer_norm_kernel<decltype(x)::kDType, decltype(other)::kDType, decltype(y)::kDType>
+    with_storage(job.y.dtype, [&](auto y) {
+      constexpr DType kX = decltype(x)::kDType;
+      constexpr DType kY = decltype(y)::kDType;
+      if constexpr (is_usual(kX, kY)) {
+        if (in_eights) {
+          return with_eights(job.width, [&](auto count) {
+            norm_eights_kernel<decltype(count)::kValue, kX, kY>
+                <<<warps_for(job.rows), kThreads, 0, stream>>>(job);
+          });
+        }
+      }
+      with_storage(residual, [&](auto other) {
+        layer_norm_kernel<kX, decltype(other)::kDType, kY>
             <<<warps_for(job.rows), kThreads, 0, stream>>>(job);
       });
     });
@@ -191,7 +486,7 @@ void layer_norm(Stream stream, const LayerNorm& job) {
 }
 
 std::size_t layer_norm_gradient_bytes(Index rows, Index width) {
-  return static_cast<std::size_t>(parts_of(rows) * 2 * width) * sizeof(float);
+  return static_cast<std::size_t>(parts_of_norm(rows) * 2 * width) * sizeof(float);
 }
 
 void layer_norm_gradient(Stream stream, const LayerNormGradient& job) {
@@ -199,12 +494,26 @@ void layer_norm_gradient(Stream stream, const LayerNormGradient& job) {
     return;
   }
   HALFWATT_CHECK(job.dx.dtype == job.x.dtype, "a gradient stored as x is");
-  const Index parts = parts_of(job.rows);
+  const Index parts = parts_of_norm(job.rows);
   auto* const sums = reinterpret_cast<float*>(job.workspace);
+  const bool in_eights =
+      fits_in_registers(job.width) && is_usual(job.x.dtype, job.dy.dtype) &&
+      (!job.residual || job.residual.dtype == job.x.dtype) &&
+      is_in_eights(job.width, {job.dy, job.x, job.gamma, job.residual, job.dx});
   with_storage(job.dy.dtype, [&](auto dy) {
     with_storage(job.x.dtype, [&](auto x) {
       constexpr DType kDy = decltype(dy)::kDType;
       constexpr DType kX = decltype(x)::kDType;
+      if constexpr (is_usual(kX, kDy)) {
+        if (in_eights) {
+          return with_eights(job.width, [&](auto count) {
+            const std::size_t bytes =
+                static_cast<std::size_t>(job.width * kWarpsOfBlock) * sizeof(float);
+            norm_gradient_eights_kernel<decltype(count)::kValue, kDy, kX>
+                <<<static_cast<unsigned>(parts), kThreads, bytes, stream>>>(job, parts, sums);
+          });
+        }
+      }
       // Before dx, which may lie where dy does.
       const dim3 grid(columns_of(job.width), static_cast<unsigned>(parts));
       layer_norm_parts_kernel<kDy, kX><<<grid, kThreads, 0, stream>>>(job, parts, sums);
@@ -213,16 +522,13 @@ void layer_norm_gradient(Stream stream, const LayerNormGradient& job) {
       }
     });
   });
-  const unsigned blocks = blocks_for(job.width);
-  add_parts_kernel<<<blocks, kThreads, 0, stream>>>(sums, 1, parts, 2 * job.width, job.width,
-                                                    job.dgamma);
-  add_parts_kernel<<<blocks, kThreads, 0, stream>>>(sums + job.width, 1, parts, 2 * job.width,
-                                                    job.width, job.dbeta);
+  add_parts(stream, sums, 1, parts, 2 * job.width, job.width, job.dgamma);
+  add_parts(stream, sums + job.width, 1, parts, 2 * job.width, job.width, job.dbeta);
   check_launch("layer_norm_gradient");
 }
 
 std::size_t sum_rows_bytes(Index outer, Index rows, Index width) {
-  return static_cast<std::size_t>(outer * parts_of(rows) * width) * sizeof(float);
+  return static_cast<std::size_t>(outer * parts_of_sum(rows, width) * width) * sizeof(float);
 }
 
 void sum_rows(Stream stream,
@@ -232,22 +538,29 @@ void sum_rows(Stream stream,
               Index rows,
               Index width,
               std::byte* workspace) {
-  const Index parts = parts_of(rows);
-  auto* const sums = reinterpret_cast<float*>(workspace);
   if (outer == 0 || width == 0) {
     return;
   }
+  const Index parts = parts_of_sum(rows, width);
+  auto* const sums = reinterpret_cast<float*>(workspace);
+  const bool in_eights = is_in_eights(width, {x});
   constexpr Index kDeepest = 65535;  // of a grid
   with_storage(x.dtype, [&](auto tag) {
+    constexpr DType kX = decltype(tag)::kDType;
     for (Index first = 0; first < outer; first += kDeepest) {
-      const dim3 grid(columns_of(width), static_cast<unsigned>(parts),
-                      static_cast<unsigned>(std::min(kDeepest, outer - first)));
-      sum_parts_kernel<decltype(tag)::kDType>
-          <<<grid, kThreads, 0, stream>>>(x.data, first, rows, width, parts, sums);
+      const auto depth = static_cast<unsigned>(std::min(kDeepest, outer - first));
+      const auto of_parts = static_cast<unsigned>(parts);
+      if (in_eights) {
+        const auto columns = static_cast<unsigned>((width + kColumns - 1) / kColumns);
+        sum_eights_kernel<kX><<<dim3(columns, of_parts, depth), kThreads, 0, stream>>>(
+            x.data, first, rows, width, parts, sums);
+      } else {
+        sum_parts_kernel<kX><<<dim3(columns_of(width), of_parts, depth), kThreads, 0, stream>>>(
+            x.data, first, rows, width, parts, sums);
+      }
     }
   });
-  add_parts_kernel<<<blocks_for(outer * width), kThreads, 0, stream>>>(sums, outer, parts,
-                                                                       width, width, y);
+  add_parts(stream, sums, outer, parts, width, width, y);
   check_launch("sum_rows");
 }
 

@@ -183,4 +183,36 @@ HALFWATT_HOST_DEVICE inline float gelu_slope_of(float x) {
   return below + x * (kInverseRoot * std::exp(-0.5F * x * x));
 }
 
+/// The same two for floats of 16 bits, some five times as fast: relative errors of 1e-5, where
+/// those of the format are 2e-4 and more. Half of erfc(|x| / sqrt 2) is exp(-x^2 / 2) times a
+/// polynomial of 1 / (1 + |x| p), fitted by the largest relative error.
+class RoughGelu {
+ public:
+  HALFWATT_HOST_DEVICE explicit RoughGelu(float x) : x_(x) {
+    const float t = inverse(1.0F + 0.31112698F * std::fabs(x));
+    float sum = -0.07306445F;
+    sum = sum * t + 0.17536427F;
+    sum = sum * t + 0.02031865F;
+    sum = sum * t + 0.13181998F;
+    sum = sum * t + 0.12127788F;
+    sum = sum * t + 0.12428111F;
+    bell_ = exponential(-0.5F * x * x);
+    const float beyond = sum * t * bell_;
+    below_ = x < 0 ? beyond : 1.0F - beyond;
+  }
+  HALFWATT_HOST_DEVICE float value() const { return x_ * below_; }
+  HALFWATT_HOST_DEVICE float slope() const { return below_ + x_ * 0.39894228F * bell_; }
+
+ private:
+#if defined(__CUDA_ARCH__)
+  static __device__ float inverse(float x) { return __fdividef(1.0F, x); }
+  static __device__ float exponential(float x) { return __expf(x); }
+#else
+  static float inverse(float x) { return 1.0F / x; }
+  static float exponential(float x) { return std::exp(x); }
+#endif
+
+  float x_, bell_, below_;
+};
+
 }  // namespace halfwatt::cuda

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -9,8 +11,9 @@
 #include "engine/backend/cuda/kernels/memory.h"
 #include "engine/tensor/convert.h"
 
-// What the .cu files share. Numbers are loaded and stored by tensor/convert's functions, whose
-// every code is tested on the CPU.
+// What the .cu files share. Between floats of 16 bits and f32 the device converts in one
+// instruction; all else goes by tensor/convert's functions. Both round to the nearest, ties to
+// even.
 
 namespace halfwatt::cuda {
 
@@ -20,18 +23,40 @@ struct Tag {
 };
 
 template <DType D>
+__device__ float widened(Stored<D> code) {
+  if constexpr (D == DType::f16) {
+    return __half2float(__ushort_as_half(code));
+  } else if constexpr (D == DType::bf16) {
+    return __uint_as_float(static_cast<unsigned>(code) << 16U);
+  } else {
+    return static_cast<float>(decode<D>(code));
+  }
+}
+template <DType D, class Float>
+__device__ Stored<D> narrowed(Float value) {
+  constexpr bool kIsFloat = sizeof(Float) == sizeof(float);
+  if constexpr (D == DType::f16 && kIsFloat) {
+    return __half_as_ushort(__float2half_rn(value));
+  } else if constexpr (D == DType::bf16 && kIsFloat) {
+    return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+  } else {
+    return encode<D>(value);
+  }
+}
+
+template <DType D>
 __device__ float load(const std::byte* from, Index at) {
-  return static_cast<float>(decode<D>(reinterpret_cast<const Stored<D>*>(from)[at]));
+  return widened<D>(reinterpret_cast<const Stored<D>*>(from)[at]);
 }
 template <DType D, class Float>
 __device__ void store(std::byte* to, Index at, Float value) {
-  reinterpret_cast<Stored<D>*>(to)[at] = encode<D>(value);
+  reinterpret_cast<Stored<D>*>(to)[at] = narrowed<D>(value);
 }
 
 /// `value` as it is once it was stored.
 template <DType D>
 __device__ float as_stored(float value) {
-  return static_cast<float>(decode<D>(encode<D>(value)));
+  return widened<D>(narrowed<D>(value));
 }
 
 /// One of few elements, whose dtype is looked at each time.
@@ -85,6 +110,57 @@ void with_storage(DType dtype, Function&& function) {
       return function(Tag<DType::bf16>());
     default:
       HALFWATT_CHECK(false, "large tensors on the GPU are f32, f16 or bf16");
+  }
+}
+
+// Eight neighbours at a time, 16 bytes an access, where a tensor's rows are whole eights.
+
+constexpr int kEight = 8;
+
+inline bool is_in_eights(const Elements& of) {
+  return reinterpret_cast<std::uintptr_t>(of.data) % 16 == 0;
+}
+
+template <DType D>
+__device__ void load_eight(const std::byte* from, Index first, float (&to)[kEight]) {
+  constexpr int kWords = kEight * static_cast<int>(sizeof(Stored<D>)) / 16;
+  uint4 words[kWords];
+  const auto* const at =
+      reinterpret_cast<const uint4*>(reinterpret_cast<const Stored<D>*>(from) + first);
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    words[i] = at[i];
+  }
+  const auto* const codes = reinterpret_cast<const Stored<D>*>(words);
+#pragma unroll
+  for (int i = 0; i < kEight; ++i) {
+    to[i] = widened<D>(codes[i]);
+  }
+}
+template <DType D>
+__device__ void store_eight(std::byte* to, Index first, const float (&from)[kEight]) {
+  constexpr int kWords = kEight * static_cast<int>(sizeof(Stored<D>)) / 16;
+  uint4 words[kWords];
+  auto* const codes = reinterpret_cast<Stored<D>*>(words);
+#pragma unroll
+  for (int i = 0; i < kEight; ++i) {
+    codes[i] = narrowed<D>(from[i]);
+  }
+  auto* const at = reinterpret_cast<uint4*>(reinterpret_cast<Stored<D>*>(to) + first);
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    at[i] = words[i];
+  }
+}
+/// Of elements whose dtype is looked at each time.
+__device__ inline void load_eight(const Elements& from, Index first, float (&to)[kEight]) {
+  switch (from.dtype) {
+    case DType::f16:
+      return load_eight<DType::f16>(from.data, first, to);
+    case DType::bf16:
+      return load_eight<DType::bf16>(from.data, first, to);
+    default:
+      return load_eight<DType::f32>(from.data, first, to);
   }
 }
 

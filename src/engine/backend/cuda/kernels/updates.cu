@@ -13,7 +13,7 @@
 namespace halfwatt::cuda {
 namespace {
 
-constexpr Index kChunk = 4096;  // elements of a block
+constexpr Index kChunk = 4096;  // elements of a block, whole eights
 constexpr int kMostOfLaunch = 48;
 
 Index chunks_of(Index count) { return (count + kChunk - 1) / kChunk; }
@@ -52,19 +52,34 @@ void in_tables(std::span<const Each> all, Function&& launch) {
 
 // --- gradients ------------------------------------------------------------------------------
 
+struct Gradient {
+  Elements elements;
+  Index count;
+  bool is_in_eights;
+};
+
 struct Partial {
   double squares;
   Index owner;
 };
 
-__global__ void square_sums_kernel(Table<Extent> table, int first_owner, Partial* to) {
+__global__ void square_sums_kernel(Table<Gradient> table, int first_owner, Partial* to) {
   __shared__ double sums[kThreads / kWarp];
   const int owner = table.owner(blockIdx.x);
-  const Extent& extent = table.each[owner];
+  const Gradient& extent = table.each[owner];
   const Index begin = (Index{blockIdx.x} - table.first[owner]) * kChunk;
   const Index end = min(extent.count, begin + kChunk);
   double sum = 0;
-  for (Index i = begin + threadIdx.x; i < end; i += kThreads) {
+  const Index eights = extent.is_in_eights ? (end - begin) / kEight : 0;
+  for (Index at = threadIdx.x; at < eights; at += kThreads) {
+    float values[kEight];
+    load_eight(extent.elements, begin + at * kEight, values);
+#pragma unroll
+    for (const float value : values) {
+      sum += static_cast<double>(value) * static_cast<double>(value);
+    }
+  }
+  for (Index i = begin + eights * kEight + threadIdx.x; i < end; i += kThreads) {
     const double value = load(extent.elements, i);
     sum += value * value;
   }
@@ -142,18 +157,39 @@ __device__ Elements at(const std::byte* data, DType dtype) {
   return {const_cast<std::byte*>(data), dtype};
 }
 
+/// What a thread found of its elements.
+struct Tally {
+  int not_finite = 0, unchanged = 0;
+
+  // As it is stored: an update that is lost in the rounding is none.
+  __device__ void add(DType dtype, float before, float after) {
+    after = rounded_to(dtype, after);
+    not_finite += isfinite(after) ? 0 : 1;
+    unchanged += after == before ? 1 : 0;
+  }
+  __device__ void add_to(std::int64_t* tally) {
+    not_finite = warp_sum(not_finite);
+    unchanged = warp_sum(unchanged);
+    if (threadIdx.x % kWarp == 0) {  // of whole numbers: the order does not show
+      auto* const to = reinterpret_cast<unsigned long long*>(tally);
+      atomicAdd(to, static_cast<unsigned long long>(not_finite));
+      atomicAdd(to + 1, static_cast<unsigned long long>(unchanged));
+    }
+  }
+};
+
 template <class Step, int kMoments>
 __global__ void update_kernel(Table<UpdatedParameter> table, Update of) {
-  const UpdatedParameter& own = table.each[table.owner(blockIdx.x)];
-  const Index begin = (Index{blockIdx.x} - table.first[table.owner(blockIdx.x)]) * kChunk;
+  const int owner = table.owner(blockIdx.x);
+  const UpdatedParameter& own = table.each[owner];
+  const Index begin = (Index{blockIdx.x} - table.first[owner]) * kChunk;
   const Index end = min(own.count, begin + kChunk);
   const Step step(numbers_of(of));
   const bool skip = *of.skip != 0;
   const bool is_random = of.rounds_stochastically;
   const std::int64_t no_key[3] = {};
   const DeviceRandom random(is_random ? of.random : RandomSource{no_key, 0});
-  int not_finite = 0;
-  int unchanged = 0;
+  Tally tally;
   for (Index i = begin + threadIdx.x; i < end; i += kThreads) {
     States states{load(at(own.before[0], of.parameter), i),
                   load(at(own.before[1], of.moment), i),
@@ -170,18 +206,86 @@ __global__ void update_kernel(Table<UpdatedParameter> table, Update of) {
     if (kMoments > 1) {
       store({own.after[2], of.moment}, i, states.second);
     }
-    // As it is stored: an update that is lost in the rounding is none.
-    const float after = rounded_to(of.parameter, states.parameter);
-    not_finite += isfinite(after) ? 0 : 1;
-    unchanged += after == before ? 1 : 0;
+    tally.add(of.parameter, before, states.parameter);
   }
-  not_finite = warp_sum(not_finite);
-  unchanged = warp_sum(unchanged);
-  if (threadIdx.x % kWarp == 0) {  // of whole numbers: the order does not show
-    auto* const tally = reinterpret_cast<unsigned long long*>(own.tally);
-    atomicAdd(tally, static_cast<unsigned long long>(not_finite));
-    atomicAdd(tally + 1, static_cast<unsigned long long>(unchanged));
+  tally.add_to(own.tally);
+}
+
+// The same for tensors whose elements are whole eights, without stochastic rounding.
+template <class Step, int kMoments, DType Parameter, DType Moment, DType Gradient>
+__global__ void update_eights_kernel(Table<UpdatedParameter> table, Update of) {
+  const int owner = table.owner(blockIdx.x);
+  const UpdatedParameter& own = table.each[owner];
+  const Index begin = (Index{blockIdx.x} - table.first[owner]) * kChunk;
+  const Index end = min(own.count, begin + kChunk);
+  const Step step(numbers_of(of));
+  const bool skip = *of.skip != 0;
+  Tally tally;
+  for (Index first = begin + threadIdx.x * kEight; first < end; first += kThreads * kEight) {
+    float parameter[kEight];
+    float one[kEight];
+    float two[kEight] = {};
+    float gradient[kEight];
+    load_eight<Parameter>(own.before[0], first, parameter);
+    load_eight<Moment>(own.before[1], first, one);
+    if (kMoments > 1) {
+      load_eight<Moment>(own.before[2], first, two);
+    }
+    load_eight<Gradient>(own.gradient, first, gradient);
+#pragma unroll
+    for (int i = 0; i < kEight; ++i) {
+      States states{parameter[i], one[i], two[i]};
+      if (!skip) {
+        step(states, gradient[i]);
+      }
+      tally.add(Parameter, parameter[i], states.parameter);
+      parameter[i] = states.parameter;
+      one[i] = states.first;
+      two[i] = states.second;
+    }
+    store_eight<Parameter>(own.after[0], first, parameter);
+    store_eight<Moment>(own.after[1], first, one);
+    if (kMoments > 1) {
+      store_eight<Moment>(own.after[2], first, two);
+    }
   }
+  tally.add_to(own.tally);
+}
+
+bool is_in_eights(const UpdatedParameter& of) {
+  bool all = of.count % kEight == 0;
+  for (const std::byte* const each :
+       {of.before[0], of.before[1], of.before[2], static_cast<const std::byte*>(of.after[0]),
+        static_cast<const std::byte*>(of.after[1]), static_cast<const std::byte*>(of.after[2]),
+        of.gradient}) {
+    all = all && reinterpret_cast<std::uintptr_t>(each) % 16 == 0;
+  }
+  return all;
+}
+
+/// Calls `function(parameter, moment, gradient)` with the dtypes as tags, where they are as
+/// modes of training have them; whether it did.
+template <class Function>
+bool with_usual_dtypes(const Update& of, Function&& function) {
+  bool done = false;
+  const auto try_with = [&](auto parameter, auto moment, auto gradient) {
+    if (!done && of.parameter == parameter.kDType && of.moment == moment.kDType &&
+        of.gradient == gradient.kDType) {
+      function(parameter, moment, gradient);
+      done = true;
+    }
+  };
+  const Tag<DType::f32> f32;
+  const Tag<DType::f16> f16;
+  const Tag<DType::bf16> bf16;
+  try_with(f32, f32, f32);
+  try_with(f32, f32, f16);
+  try_with(f32, f32, bf16);
+  try_with(f16, f32, f16);
+  try_with(bf16, f32, bf16);
+  try_with(f16, f16, f16);
+  try_with(bf16, bf16, bf16);
+  return done;
 }
 
 __global__ void clear_tallies_kernel(Table<UpdatedParameter> table) {
@@ -193,18 +297,33 @@ __global__ void clear_tallies_kernel(Table<UpdatedParameter> table) {
 
 template <class Step, int kMoments>
 void update_all(Stream stream, const Update& of, std::span<const UpdatedParameter> parameters) {
-  in_tables(parameters, [&](const Table<UpdatedParameter>& table, int) {
-    clear_tallies_kernel<<<1, kMostOfLaunch, 0, stream>>>(table);
-    if (table.chunks > 0) {
-      update_kernel<Step, kMoments>
-          <<<static_cast<unsigned>(table.chunks), kThreads, 0, stream>>>(table, of);
-    }
+  std::vector<UpdatedParameter> in_eights;
+  std::vector<UpdatedParameter> others;
+  for (const UpdatedParameter& each : parameters) {
+    const bool fits = !of.rounds_stochastically && is_in_eights(each);
+    (fits ? in_eights : others).push_back(each);
+  }
+  const auto run = [&](const std::vector<UpdatedParameter>& some, auto kernel) {
+    in_tables(std::span<const UpdatedParameter>(some), [&](const Table<UpdatedParameter>& table,
+                                                           int) {
+      clear_tallies_kernel<<<1, kMostOfLaunch, 0, stream>>>(table);
+      if (table.chunks > 0) {
+        kernel<<<static_cast<unsigned>(table.chunks), kThreads, 0, stream>>>(table, of);
+      }
+    });
+  };
+  const bool are_usual = with_usual_dtypes(of, [&](auto parameter, auto moment, auto gradient) {
+    run(in_eights, update_eights_kernel<Step, kMoments, decltype(parameter)::kDType,
+                                        decltype(moment)::kDType, decltype(gradient)::kDType>);
   });
+  if (!are_usual) {
+    run(in_eights, update_kernel<Step, kMoments>);
+  }
+  run(others, update_kernel<Step, kMoments>);
   check_launch("update");
 }
 
-// --- the rest of a step
-// -----------------------------------------------------------------------------
+// --- the rest of a step ---------------------------------------------------------------------
 
 __global__ void ema_kernel(Elements before,
                            Elements parameter,
@@ -253,8 +372,14 @@ void check_gradients(Stream stream,
                      std::int64_t* first_bad,
                      std::byte* workspace) {
   auto* const partials = reinterpret_cast<Partial*>(workspace);
+  std::vector<Gradient> all;
+  for (const Extent& each : gradients) {
+    const bool is_float =
+        each.elements.dtype == DType::f32 || bytes_of(each.elements.dtype) == 2;
+    all.push_back({each.elements, each.count, is_float && is_in_eights(each.elements)});
+  }
   Index chunks = 0;
-  in_tables(gradients, [&](const Table<Extent>& table, int first_owner) {
+  in_tables(std::span<const Gradient>(all), [&](const Table<Gradient>& table, int first_owner) {
     if (table.chunks > 0) {
       square_sums_kernel<<<static_cast<unsigned>(table.chunks), kThreads, 0, stream>>>(
           table, first_owner, partials + chunks);
