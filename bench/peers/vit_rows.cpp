@@ -281,7 +281,7 @@ void answer(const std::string& line, Row& row, const Backend& backend) {
 
 void serve(const std::vector<std::string>& words) {
   const Asked asked = read(words);
-  const auto backend = taken(open_backend(asked.device, 0));
+  const auto backend = taken(open_backend(asked.device, 0, false));
   Row row(asked, *backend);
   for (std::string line; std::getline(std::cin, line);) {
     answer(line, row, *backend);

@@ -44,6 +44,7 @@ struct Asked {
   std::vector<GridAxis> axes;
   std::vector<Precision> precisions;
   DeviceId device;
+  bool deterministic = false;
   int threads = 0;
   double seconds = kUsualSeconds;
 };
@@ -164,6 +165,7 @@ Result<Asked> read(const Invocation& invocation) {
     return device.error();
   }
   asked.device = std::move(*device);
+  asked.deterministic = invocation.has("--deterministic");
   asked.threads = *threads > 0 ? static_cast<int>(*threads) : cpu::available_threads();
   asked.seconds = *seconds;
   return asked;
@@ -275,7 +277,7 @@ Result<void> run(const Invocation& invocation) {
   if (!asked) {
     return asked.error();
   }
-  const auto backend = open_backend(asked->device, asked->threads);
+  const auto backend = open_backend(asked->device, asked->threads, asked->deterministic);
   if (!backend) {
     return backend.error();
   }
@@ -332,6 +334,7 @@ Command bench_command() {
       {"--classes", "N", "of the model's head; default 1000"},
       {"--allow-dead", "", "train in modes whose numbers are certain to die, too"},
       compute_device_option(),
+      deterministic_option(),
       {"--threads", "N", "default: as many as the machine lets this process use"},
       {"--seconds", "S", "least time of a row; default 5"},
       {"--fresh-probes", "", "measure the rates again that predicted times come from"},

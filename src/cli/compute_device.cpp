@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cache_folder.h"
 #include "device/devices.h"
 #include "device/rapl.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -26,14 +27,31 @@ Option compute_device_option() {
   return {"--device", "DEVICE", "that computes: cpu (the default), or gpu:N, an NVIDIA card"};
 }
 
-Result<std::unique_ptr<Backend>> open_backend(const DeviceId& id, int threads) {
+Option deterministic_option() {
+  return {"--deterministic", "",
+          "on a card, the algorithms that its library names first, not the fastest: the same "
+          "bits whatever was measured"};
+}
+
+Result<std::unique_ptr<Backend>> open_backend(const DeviceId& id,
+                                              int threads,
+                                              bool deterministic) {
   if (id.kind == DeviceId::Kind::cpu) {
     return open_cpu({"cpu", threads});
   }
   // The meter's card and the one that computes are one: by its place, not by its number, which
   // CUDA may have otherwise.
   const auto card = DeviceList::look().find(id);
-  return card ? open_cuda({0, card->pci}) : card.error();
+  if (!card) {
+    return card.error();
+  }
+  CudaOptions options;
+  options.pci = card->pci;
+  options.deterministic = deterministic;
+  if (const auto folder = cache_folder()) {
+    options.choices = *folder / "products.txt";
+  }
+  return open_cuda(options);
 }
 
 Result<std::unique_ptr<Device>> open_meter(const DeviceId& id, const Clock& clock) {

@@ -16,9 +16,15 @@ Result<DeviceId> compute_device_asked(const Invocation& invocation);
 /// The flag, for tables of options.
 Option compute_device_option();
 
-/// That device as a backend; `threads` are the processor's, 0: as many as there are. Errors: as
-/// open_cpu() and open_cuda().
-Result<std::unique_ptr<Backend>> open_backend(const DeviceId& id, int threads);
+/// `--deterministic`, for commands that compute on a card.
+Option deterministic_option();
+
+/// That device as a backend; `threads` are the processor's, 0: as many as there are. Which
+/// algorithms are the fastest for a card's products is measured once and kept in the user's
+/// cache, unless the run is to be `deterministic`. Errors: as open_cpu() and open_cuda().
+Result<std::unique_ptr<Backend>> open_backend(const DeviceId& id,
+                                              int threads,
+                                              bool deterministic);
 
 /// The meter of that device: of the processor RAPL's, of a card NVML's. Errors: there is none,
 /// or nobody may read it.

@@ -37,6 +37,7 @@ struct Request {
   std::string format;
   int top = 5;
   DeviceId device;
+  bool deterministic = false;
   int threads = 0;
   std::uint64_t seed = 1;
 };
@@ -115,10 +116,15 @@ Result<Request> read_request(const Invocation& invocation) {
       return each->error();
     }
   }
-  return Request{std::move(*recipe),         input,
-                 invocation.arguments(),     format,
-                 static_cast<int>(*top),     std::move(*device),
-                 static_cast<int>(*threads), static_cast<std::uint64_t>(*seed)};
+  return Request{std::move(*recipe),
+                 input,
+                 invocation.arguments(),
+                 format,
+                 static_cast<int>(*top),
+                 std::move(*device),
+                 invocation.has("--deterministic"),
+                 static_cast<int>(*threads),
+                 static_cast<std::uint64_t>(*seed)};
 }
 
 // Of a single logit, which is of the second of two classes, that one's alone. Names that are
@@ -383,7 +389,7 @@ Result<void> run(const Invocation& invocation) {
   if (!request) {
     return request.error();
   }
-  const auto backend = open_backend(request->device, request->threads);
+  const auto backend = open_backend(request->device, request->threads, request->deterministic);
   if (!backend) {
     return backend.error();
   }
@@ -439,6 +445,7 @@ Command infer_command() {
       {"--batch", "N", "images at once; 8"},
       {"--top", "K", "classes to print of each image; 5"},
       compute_device_option(),
+      deterministic_option(),
       {"--threads", "N", "of the processor; as many as this process may use"},
       {"--seed", "N", "of synthetic images, and of weights without a file; 1"},
       {"--format", "FORMAT", "table (the default), csv or json"},

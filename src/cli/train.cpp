@@ -311,7 +311,7 @@ Result<void> train(TrainRequest request) {
   if (const auto fine = check_numbers(request); !fine) {
     return fine.error();
   }
-  const auto backend = open_backend(request.device, request.threads);
+  const auto backend = open_backend(request.device, request.threads, request.deterministic);
   if (!backend) {
     return backend.error();
   }

@@ -137,6 +137,7 @@ void read_run(const Invocation& invocation, Reader& reader, TrainRequest& reques
   reader.whole("--seed", request.recipe.seed, 0, kMost);
   request.out = invocation.get("--out").value_or("");
   request.dry_run = invocation.has("--dry-run");
+  request.deterministic = invocation.has("--deterministic");
   if (request.out.empty() && !request.dry_run) {
     reader.fail(bad_input("--out DIR is missing: where checkpoints and logs go"));
   }
@@ -206,6 +207,7 @@ std::vector<Option> train_options() {
       {"--resume", "", "go on from the last checkpoint in --out, to the same bits"},
       {"--seed", "N", "of everything that is random; 1"},
       compute_device_option(),
+      deterministic_option(),
       {"--threads", "N", "that compute; default as many as this process may use"},
       {"--decode-threads", "N", "that decode pictures; default half of these, 1 at least"},
       {"--dry-run", "", "say what would be done, and what memory it takes"},

@@ -32,6 +32,7 @@ struct TrainRequest {
   bool dry_run = false;
   bool json = false;  ///< a line for every step on stdout, and no bar
   DeviceId device;
+  bool deterministic = false;
   int threads = 0;
   int decode_threads = 0;
 };

@@ -5,10 +5,11 @@
 
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/cache_folder.h"
 
 namespace halfwatt {
 namespace {
@@ -116,17 +117,9 @@ void ProbeCache::write() const {
 }
 
 std::optional<std::filesystem::path> probe_file(const std::string& machine) {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache != nullptr && std::filesystem::path(cache).is_absolute()) {
-    folder = cache;
-  } else if (home != nullptr && *home != '\0') {
-    folder = std::filesystem::path(home) / ".cache";
-  } else {
-    return std::nullopt;
-  }
-  return folder / "halfwatt" / fmt::format("probes-{}.json", slug(machine));
+  const auto folder = cache_folder();
+  return folder ? std::optional(*folder / fmt::format("probes-{}.json", slug(machine)))
+                : std::nullopt;
 }
 
 }  // namespace halfwatt

@@ -16,28 +16,32 @@ struct Machine {
   Products* products = nullptr;
 };
 
-/// One node to be enqueued. A dry call enqueues nothing: it is made to count the workspace.
+/// One node to be enqueued. A dry call enqueues nothing: it counts the workspace, or prepares
+/// what the node's products need.
 class Call {
  public:
+  enum class Purpose { count, prepare, enqueue };
+
   /// `node`, `inputs` and `outputs` outlive it.
   Call(const Node& node,
        std::span<const TensorView> inputs,
        std::span<const TensorView> outputs,
        std::byte* workspace,
        const Machine& machine,
-       bool dry)
+       Purpose purpose)
       : node_(&node),
         inputs_(inputs),
         outputs_(outputs),
         workspace_(workspace),
         machine_(machine),
-        dry_(dry) {}
+        purpose_(purpose) {}
 
   const Node& node() const { return *node_; }
   const Attributes& attributes() const { return node_->attributes; }
   Stream stream() const { return machine_.stream; }
   Products& products() const { return *machine_.products; }
-  bool is_dry() const { return dry_; }
+  bool is_dry() const { return purpose_ != Purpose::enqueue; }
+  bool prepares() const { return purpose_ == Purpose::prepare; }
 
   std::size_t inputs() const { return inputs_.size(); }
   const TensorView& input(std::size_t at) const { return inputs_[at]; }
@@ -68,7 +72,7 @@ class Call {
   std::span<const TensorView> outputs_;
   std::byte* workspace_;
   Machine machine_;
-  bool dry_;
+  Purpose purpose_;
   std::size_t used_ = 0;
 };
 

@@ -175,7 +175,7 @@ class CudaBackend final : public Backend {
     }
     const std::vector<TensorView> inputs = views(input_types(graph, node));
     const std::vector<TensorView> outputs = views(node.outputs);
-    Call call(node, inputs, outputs, nullptr, machine(), true);
+    Call call(node, inputs, outputs, nullptr, machine(), Call::Purpose::count);
     row->run(call);
     return call.scratch_used();
   }
@@ -197,7 +197,8 @@ Result<std::unique_ptr<Backend>> open_cuda(const CudaOptions& options) {
       return usable.error();
     }
     check(cudaSetDevice(usable->device), "choose the device");
-    auto products = cuda::Products::open();
+    auto products =
+        cuda::Products::open({!options.deterministic, usable->facts.name, options.choices});
     if (!products) {
       return products.error();
     }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/backend/backend.h"
@@ -15,6 +17,11 @@ struct CudaOptions {
   /// Runs the steps of a plan one by one and waits for each, so that each can be timed. Else
   /// they are one graph, which is launched whole.
   bool step_by_step = false;
+  /// Takes the algorithms that the library names first, which gives the same bits on the same
+  /// GPU and libraries. Else they are timed, and those that were the fastest are taken.
+  bool deterministic = false;
+  /// Where the fastest ones are kept, so that the next run takes the same: nullopt keeps none.
+  std::optional<std::filesystem::path> choices = {};
 };
 
 /// One NVIDIA GPU as a device. Errors (device): this program was built without CUDA; there is

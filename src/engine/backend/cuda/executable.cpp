@@ -21,15 +21,28 @@ std::vector<TensorView> views(const std::vector<Place>& places, const Bound& bou
   return all;
 }
 
-void enqueue(const Node& node, const Step& step, const Bound& bound, const Machine& machine) {
+void do_step(const Node& node,
+             const Step& step,
+             const Bound& bound,
+             const Machine& machine,
+             Call::Purpose purpose) {
   const std::vector<TensorView> inputs = views(step.inputs, bound);
   const std::vector<TensorView> outputs = views(step.outputs, bound);
-  Call call(node, inputs, outputs, address(step.workspace, bound), machine, false);
+  Call call(node, inputs, outputs, address(step.workspace, bound), machine, purpose);
   try {
     binding(node.op)->run(call);
   } catch (const Failure& failure) {
     throw Failure(
         {failure.error().kind, fmt::format("{}: {}", node.name, failure.error().message)});
+  }
+}
+
+void prepare(const Plan& plan,
+             const std::vector<Step>& steps,
+             const Bound& bound,
+             const Machine& machine) {
+  for (const Step& step : steps) {
+    do_step(plan.graph.node(step.node), step, bound, machine, Call::Purpose::prepare);
   }
 }
 
@@ -39,12 +52,13 @@ class CapturedGraph final : public Executable {
       : device_(device), gpu_(machine.device), stream_(machine.stream) {
     const std::vector<Step>& steps = plan.devices[static_cast<std::size_t>(device)].steps;
     steps_ = static_cast<int>(steps.size());
+    prepare(plan, steps, bound, machine);
     // Relaxed: a library may still load code of its own while this thread captures.
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "capture");
     cudaGraph_t graph = nullptr;
     try {
       for (const Step& step : steps) {
-        enqueue(plan.graph.node(step.node), step, bound, machine);
+        do_step(plan.graph.node(step.node), step, bound, machine, Call::Purpose::enqueue);
       }
     } catch (...) {
       cudaStreamEndCapture(stream_, &graph);
@@ -82,13 +96,16 @@ class CapturedGraph final : public Executable {
 class StepByStep final : public Executable {
  public:
   StepByStep(const Plan& plan, int device, Bound bound, const Machine& machine)
-      : plan_(&plan), device_(device), bound_(std::move(bound)), machine_(machine) {}
+      : plan_(&plan), device_(device), bound_(std::move(bound)), machine_(machine) {
+    prepare(plan, plan.devices[static_cast<std::size_t>(device)].steps, bound_, machine);
+  }
 
   void run(StepProgress& progress) override {
     check(cudaSetDevice(machine_.device), "choose the device");
     const std::vector<Step>& steps = plan_->devices[static_cast<std::size_t>(device_)].steps;
     for (std::size_t at = 0; at < steps.size(); ++at) {
-      enqueue(plan_->graph.node(steps[at].node), steps[at], bound_, machine_);
+      do_step(plan_->graph.node(steps[at].node), steps[at], bound_, machine_,
+              Call::Purpose::enqueue);
       check(cudaStreamSynchronize(machine_.stream), "run a step");
       progress.done(device_, static_cast<int>(at));
     }

@@ -24,6 +24,9 @@ class Product {
       sums_ = call.scratch(DType::f32, shape.m * shape.n);
     }
     workspace_ = aligned_workspace(call.scratch(Products::kWorkspace + kAlignmentOfIt));
+    if (call.prepares() && shape.m * shape.n * shape.k > 0) {
+      call.products().prepare(shape_);
+    }
   }
 
   void run(const std::byte* a, const std::byte* b, const Elements& bias, Elements c) const {

@@ -1,137 +1,121 @@
 #include "engine/backend/cuda/products.h"
 
-#include <cublasLt.h>
-#include <dlfcn.h>
+#include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <vector>
 
 #include "base/failure.h"
-#include "engine/tensor/tensor.h"
+#include "engine/backend/cuda/chosen_algorithms.h"
+#include "engine/backend/cuda/cublaslt.h"
+#include "engine/backend/cuda/device.h"
+#include "engine/backend/cuda/kernels/elements.h"
+#include "engine/plan/plan.h"
 
 namespace halfwatt::cuda {
 namespace {
 
-/// The functions of the library that are used.
-struct Library {
-  decltype(&cublasLtCreate) create;
-  decltype(&cublasLtDestroy) destroy;
-  decltype(&cublasLtGetVersion) version;
-  decltype(&cublasLtMatmul) matmul;
-  decltype(&cublasLtMatmulDescCreate) create_description;
-  decltype(&cublasLtMatmulDescDestroy) destroy_description;
-  decltype(&cublasLtMatmulDescSetAttribute) set_description;
-  decltype(&cublasLtMatrixLayoutCreate) create_layout;
-  decltype(&cublasLtMatrixLayoutDestroy) destroy_layout;
-  decltype(&cublasLtMatmulPreferenceCreate) create_preference;
-  decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+/// Freed when it ends.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes) {
+    if (cudaMalloc(&data_, std::max<std::size_t>(bytes, 1)) != cudaSuccess) {
+      cudaGetLastError();
+      data_ = nullptr;
+    }
+  }
+  ~Memory() { cudaFree(data_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_ = nullptr;
 };
 
-template <class Function>
-bool find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
+class Event {
+ public:
+  Event() { check(cudaEventCreate(&event_), "create an event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
 
-bool find_all(void* from, Library& to) {
-  return find(from, "cublasLtCreate", to.create) && find(from, "cublasLtDestroy", to.destroy) &&
-         find(from, "cublasLtGetVersion", to.version) &&
-         find(from, "cublasLtMatmul", to.matmul) &&
-         find(from, "cublasLtMatmulDescCreate", to.create_description) &&
-         find(from, "cublasLtMatmulDescDestroy", to.destroy_description) &&
-         find(from, "cublasLtMatmulDescSetAttribute", to.set_description) &&
-         find(from, "cublasLtMatrixLayoutCreate", to.create_layout) &&
-         find(from, "cublasLtMatrixLayoutDestroy", to.destroy_layout) &&
-         find(from, "cublasLtMatmulPreferenceCreate", to.create_preference) &&
-         find(from, "cublasLtMatmulPreferenceDestroy", to.destroy_preference) &&
-         find(from, "cublasLtMatmulPreferenceSetAttribute", to.set_preference) &&
-         find(from, "cublasLtMatmulAlgoGetHeuristic", to.heuristic);
-}
+  void record(Stream stream) const { check(cudaEventRecord(event_, stream), "record"); }
+  /// Milliseconds since `begin`, once both were passed.
+  float after(const Event& begin) const {
+    check(cudaEventSynchronize(event_), "wait for an event");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin.event_, event_), "read a time");
+    return milliseconds;
+  }
 
-std::vector<std::string> places() {
-  if (const char* const named = std::getenv("HALFWATT_CUBLASLT")) {
-    return {named};
-  }
-  std::vector<std::string> folders = {""};
-  if (const char* const home = std::getenv("CUDA_HOME")) {
-    folders.push_back(fmt::format("{}/lib64/", home));
-  }
-  folders.emplace_back("/usr/local/cuda/lib64/");
-  std::vector<std::string> all;
-  for (const char* const version : {"13", "12"}) {
-    for (const std::string& folder : folders) {
-      all.push_back(fmt::format("{}libcublasLt.so.{}", folder, version));
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Operands of a product in memory of their own, as large as the product's and several times
+/// over where they are small, so that they come from memory as they would among other steps.
+class TrialData {
+ public:
+  explicit TrialData(const ProductShape& shape)
+      : sizes_{bytes(shape.operands, shape.m * shape.k),
+               bytes(shape.operands, shape.n * shape.k),
+               bytes(shape.result, shape.has_bias ? shape.n : 0),
+               bytes(shape.result, shape.m * shape.n)},
+        copies_(std::clamp<std::size_t>(kBeyondCaches / each(), 1, kMostCopies)),
+        memory_(copies_ * each()),
+        workspace_(Products::kWorkspace) {}
+
+  bool is_there() const { return memory_.data() != nullptr && workspace_.data() != nullptr; }
+  void fill(Stream stream, const ProductShape& shape) const {
+    for (std::size_t copy = 0; copy < copies_; ++copy) {
+      const ProductOperands of = operands(copy);
+      const auto set = [&](const std::byte* data, DType dtype, Index count) {
+        if (count > 0) {
+          fill_with_normals(stream, {const_cast<std::byte*>(data), dtype}, copy, count);
+        }
+      };
+      set(of.a, shape.operands, shape.m * shape.k);
+      set(of.b, shape.operands, shape.n * shape.k);
+      set(of.bias, shape.result, shape.has_bias ? shape.n : 0);
     }
   }
-  return all;
-}
-
-/// Never closed: kernels of it may still be running when the program ends.
-Result<Library> load() {
-  std::string first_reason;
-  for (const std::string& place : places()) {
-    void* const handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      first_reason = first_reason.empty() ? ::dlerror() : first_reason;
-      continue;
-    }
-    Library library{};
-    if (find_all(handle, library)) {
-      return library;
-    }
-    first_reason = fmt::format("{}: lacks a function of cuBLASLt", place);
+  ProductOperands operands(std::size_t turn) const {
+    std::byte* const a = memory_.data() + turn % copies_ * each();
+    std::byte* const b = a + sizes_[0];
+    std::byte* const bias = b + sizes_[1];
+    return {a, b, bias, bias + sizes_[2], workspace_.data()};
   }
-  return Error{ErrorKind::device,
-               fmt::format("cuBLASLt is needed and was not found ({}); HALFWATT_CUBLASLT=FILE "
-                           "names it",
-                           first_reason)};
-}
 
-void check(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    throw Failure({ErrorKind::device,
-                   fmt::format("cuBLASLt: {}: status {}", what, static_cast<int>(status))});
+ private:
+  static constexpr std::size_t kBeyondCaches = std::size_t{256} << 20;
+  static constexpr std::size_t kMostCopies = 16;
+
+  static std::size_t bytes(DType dtype, Index count) {
+    return aligned(static_cast<std::size_t>(count) * bytes_of(dtype));
   }
-}
-
-cudaDataType_t type_of(DType dtype) {
-  switch (dtype) {
-    case DType::f16:
-      return CUDA_R_16F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-    default:
-      return CUDA_R_32F;
+  std::size_t each() const {
+    return std::max<std::size_t>(sizes_[0] + sizes_[1] + sizes_[2] + sizes_[3], 1);
   }
-}
 
-/// What is made once for a shape. The library knows columns first: it computes c^T [n, m] =
-/// op(b)^T op(a)^T, whose first operand is b.
-struct Prepared {
-  cublasLtMatmulDesc_t description = nullptr;
-  cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
-  cublasLtMatmulAlgo_t algorithm = {};
+  std::size_t sizes_[4];
+  std::size_t copies_;
+  Memory memory_, workspace_;
 };
 
 class CublasLt final : public Products {
  public:
-  explicit CublasLt(const Library& library) : library_(library) {
+  CublasLt(const CublasLtLibrary& library, const ProductChoice& choice)
+      : library_(library),
+        name_(name_of(library)),
+        tunes_(choice.tunes),
+        chosen_(fmt::format("{}, {}", name_, choice.card), choice.file) {
     check(library_.create(&handle_), "create");
-    const std::size_t version = library_.version();
-    // 13.0.2 is 130002, 12.4.5 is 120405.
-    name_ =
-        fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   }
   ~CublasLt() override {
-    for (const auto& [shape, prepared] : prepared_) {
-      library_.destroy_description(prepared.description);
-      library_.destroy_layout(prepared.first);
-      library_.destroy_layout(prepared.second);
-      library_.destroy_layout(prepared.result);
-    }
+    prepared_.clear();
     library_.destroy(handle_);
   }
   CublasLt(const CublasLt&) = delete;
@@ -139,114 +123,138 @@ class CublasLt final : public Products {
 
   const std::string& name() const override { return name_; }
 
+  void prepare(const ProductShape& shape) override { ready(shape, tunes_); }
+
   void run(Stream stream, const ProductShape& shape, const ProductOperands& operands) override {
-    const auto known = prepared_.find(shape);
-    const Prepared& ready =
-        known != prepared_.end() ? known->second : prepared_[shape] = prepare(shape);
-    if (shape.has_bias) {
-      set(ready.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
-    }
-    const float one = 1;
-    const float zero = 0;
-    check(
-        library_.matmul(handle_, ready.description, &one, operands.b, ready.first, operands.a,
-                        ready.second, &zero, operands.c, ready.result, operands.c, ready.result,
-                        &ready.algorithm, operands.workspace, kWorkspace, stream),
-        "matmul");
+    const Prepared& of = ready(shape, false);
+    of.description->enqueue(handle_, of.algorithm, operands, stream);
   }
 
  private:
-  template <class T>
-  void set(cublasLtMatmulDesc_t description,
-           cublasLtMatmulDescAttributes_t attribute,
-           const T& value) const {
-    check(library_.set_description(description, attribute, &value, sizeof value),
-          "set an attribute");
+  struct Prepared {
+    std::unique_ptr<Description> description;
+    cublasLtMatmulAlgo_t algorithm;
+  };
+
+  // 13.0.2 is 130002, 12.4.5 is 120405.
+  static std::string name_of(const CublasLtLibrary& library) {
+    const std::size_t version = library.version();
+    return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100,
+                       version % 100);
   }
 
-  cublasLtMatrixLayout_t layout(DType dtype, Index rows, Index columns) const {
-    cublasLtMatrixLayout_t made = nullptr;
-    check(library_.create_layout(&made, type_of(dtype), static_cast<std::uint64_t>(rows),
-                                 static_cast<std::uint64_t>(columns), rows),
-          "create a layout");
-    return made;
+  static std::string text(const ProductShape& shape) {
+    return fmt::format("{}{} {}{} {}x{}x{} {} to {}", shape.a_transposed ? "T" : "N",
+                       shape.b_transposed ? "T" : "N", shape.is_tf32 ? "tf32" : "own",
+                       shape.has_bias ? " bias" : "", shape.m, shape.n, shape.k,
+                       halfwatt::text(shape.operands), halfwatt::text(shape.result));
   }
 
-  Prepared prepare(const ProductShape& shape) const {
-    Prepared ready;
-    check(library_.create_description(
-              &ready.description,
-              shape.is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
-          "create a description");
-    set(ready.description, CUBLASLT_MATMUL_DESC_TRANSA,
-        shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(ready.description, CUBLASLT_MATMUL_DESC_TRANSB,
-        shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    if (shape.has_bias) {
-      set(ready.description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-      set(ready.description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(shape.result));
+  const Prepared& ready(const ProductShape& shape, bool tunes) {
+    const auto known = prepared_.find(shape);
+    if (known != prepared_.end()) {
+      return known->second;
     }
-    const auto [m, n, k] = std::tuple(shape.m, shape.n, shape.k);
-    ready.first =
-        shape.b_transposed ? layout(shape.operands, k, n) : layout(shape.operands, n, k);
-    ready.second =
-        shape.a_transposed ? layout(shape.operands, m, k) : layout(shape.operands, k, m);
-    ready.result = layout(shape.result, n, m);
-    ready.algorithm = first_choice(shape, ready);
-    return ready;
+    Prepared of{std::make_unique<Description>(library_, shape), {}};
+    of.algorithm = algorithm_for(shape, *of.description, tunes);
+    return prepared_.emplace(shape, std::move(of)).first->second;
   }
 
-  cublasLtMatmulAlgo_t first_choice(const ProductShape& shape, const Prepared& ready) const {
-    cublasLtMatmulPreference_t preference = nullptr;
-    check(library_.create_preference(&preference), "create a preference");
-    const std::size_t workspace = kWorkspace;
-    check(library_.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                  &workspace, sizeof workspace),
-          "set the workspace");
-    // Parts of a sum, where it is split, are fp32 too.
-    const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    check(library_.set_preference(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                                  &schemes, sizeof schemes),
-          "set how sums are split");
-    // It takes more than a tensor has for granted, and refuses the product in the end.
-    const auto alignment = static_cast<std::uint32_t>(kAlignment);
-    for (const auto operand : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-      check(library_.set_preference(preference, operand, &alignment, sizeof alignment),
-            "set an alignment");
+  cublasLtMatmulAlgo_t algorithm_for(const ProductShape& shape,
+                                     const Description& description,
+                                     bool tunes) {
+    constexpr int kMostTried = 24;
+    const std::string product = text(shape);
+    if (tunes) {
+      const auto chosen = chosen_.find(product);
+      if (chosen && description.is_served_by(handle_, *chosen)) {
+        return *chosen;
+      }
     }
-    cublasLtMatmulHeuristicResult_t found{};
-    int count = 0;
-    const cublasStatus_t status =
-        library_.heuristic(handle_, ready.description, ready.first, ready.second, ready.result,
-                           ready.result, preference, 1, &found, &count);
-    library_.destroy_preference(preference);
-    if (status != CUBLAS_STATUS_SUCCESS || count == 0) {
-      throw Failure({ErrorKind::device,
-                     fmt::format("cuBLASLt: no algorithm for {}x{}x{} of {} to {}: status {}",
-                                 shape.m, shape.n, shape.k, text(shape.operands),
-                                 text(shape.result), static_cast<int>(status))});
+    std::vector<cublasLtMatmulAlgo_t> all =
+        description.algorithms(handle_, tunes ? kMostTried : 1);
+    if (all.empty()) {
+      throw Failure({ErrorKind::device, fmt::format("cuBLASLt: no algorithm for {}", product)});
     }
-    return found.algo;
+    if (all.size() > 1) {
+      const TrialData data(shape);
+      if (data.is_there()) {
+        all.front() = fastest(shape, description, all, data);
+        chosen_.put(product, all.front());
+      }
+    }
+    return all.front();
   }
 
-  Library library_;
+  // All of them once, the best few again in turns: what heats the card up is there for all.
+  cublasLtMatmulAlgo_t fastest(const ProductShape& shape,
+                               const Description& description,
+                               const std::vector<cublasLtMatmulAlgo_t>& all,
+                               const TrialData& data) const {
+    constexpr std::size_t kBest = 4;
+    constexpr int kRounds = 5;
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
+    const std::shared_ptr<void> owner(stream, [](cudaStream_t of) { cudaStreamDestroy(of); });
+    data.fill(stream, shape);
+    std::vector<std::pair<float, std::size_t>> times;
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      if (const auto time = time_of(description, all[at], data, stream)) {
+        times.emplace_back(*time, at);
+      }
+    }
+    if (times.empty()) {
+      return all.front();
+    }
+    std::sort(times.begin(), times.end());
+    times.resize(std::min(times.size(), kBest));
+    for (int round = 0; round < kRounds; ++round) {
+      for (auto& [best, at] : times) {
+        best = std::min(best, time_of(description, all[at], data, stream).value_or(best));
+      }
+    }
+    return all[std::min_element(times.begin(), times.end())->second];
+  }
+
+  /// Milliseconds of one product, on average; nullopt where the library refuses it after all.
+  std::optional<float> time_of(const Description& description,
+                               const cublasLtMatmulAlgo_t& algorithm,
+                               const TrialData& data,
+                               cudaStream_t stream) const {
+    constexpr std::size_t kTimes = 4;
+    try {
+      const Event begin;
+      const Event end;
+      description.enqueue(handle_, algorithm, data.operands(0), stream);  // warms up
+      begin.record(stream);
+      for (std::size_t turn = 1; turn <= kTimes; ++turn) {
+        description.enqueue(handle_, algorithm, data.operands(turn), stream);
+      }
+      end.record(stream);
+      return end.after(begin) / static_cast<float>(kTimes);
+    } catch (const Failure&) {
+      cudaGetLastError();
+      return std::nullopt;
+    }
+  }
+
+  CublasLtLibrary library_;
   cublasLtHandle_t handle_ = nullptr;
   std::string name_;
+  bool tunes_;
+  ChosenAlgorithms chosen_;
   std::map<ProductShape, Prepared> prepared_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Products>> Products::open() {
-  const auto library = load();
+Result<std::unique_ptr<Products>> Products::open(const ProductChoice& choice) {
+  const auto library = load_cublaslt();
   if (!library) {
     return library.error();
   }
   try {
-    return Result<std::unique_ptr<Products>>(std::make_unique<CublasLt>(*library));
+    return Result<std::unique_ptr<Products>>(std::make_unique<CublasLt>(*library, choice));
   } catch (const Failure& failure) {
     return failure.error();
   }

@@ -2,8 +2,10 @@
 
 #include <compare>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -32,6 +34,14 @@ struct ProductOperands {
   std::byte* workspace;  ///< kWorkspace bytes
 };
 
+/// How algorithms are chosen.
+struct ProductChoice {
+  /// Times the library's candidates and takes the fastest; else its first choice.
+  bool tunes = false;
+  std::string card;                                ///< what the times are of
+  std::optional<std::filesystem::path> file = {};  ///< where choices are kept
+};
+
 /// Products by cuBLASLt, which is found when the program runs: the file that
 /// HALFWATT_CUBLASLT names, or else the newest of the versions that this program knows, where
 /// the linker or a CUDA toolkit has it.
@@ -40,12 +50,16 @@ class Products {
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 
   /// Errors (device): none is found, or it does not start.
-  static Result<std::unique_ptr<Products>> open();
+  static Result<std::unique_ptr<Products>> open(const ProductChoice& choice);
   virtual ~Products() = default;
 
   /// "cuBLASLt 13.0.2".
   virtual const std::string& name() const = 0;
-  /// Enqueues a product. The same shape always takes the same algorithm. Throws Failure.
+  /// Chooses an algorithm for products to come, which takes memory of the device for a while
+  /// where it is tuned. Nothing may be captured meanwhile. Throws Failure.
+  virtual void prepare(const ProductShape& shape) = 0;
+  /// Enqueues a product; one that was not prepared takes the library's first choice. The same
+  /// shape always takes the same algorithm. Throws Failure.
   virtual void run(Stream stream,
                    const ProductShape& shape,
                    const ProductOperands& operands) = 0;

@@ -21,7 +21,9 @@ TEST(Cuda, says_in_one_line_why_there_is_no_gpu) {
 class CudaDevice : public OnGpu {};
 
 TEST_F(CudaDevice, refuses_a_gpu_that_is_not_there) {
-  const auto backend = open_cuda({999, ""});
+  CudaOptions options;
+  options.device = 999;
+  const auto backend = open_cuda(options);
   ASSERT_FALSE(backend);
   EXPECT_NE(backend.error().message.find("gpu:999: this machine has"), std::string::npos)
       << backend.error().message;

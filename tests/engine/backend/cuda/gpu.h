@@ -6,8 +6,15 @@
 
 namespace halfwatt {
 
-inline std::unique_ptr<Backend> opened_gpu() {
-  auto backend = open_cuda();
+/// The same bits in every run, whatever was the fastest.
+inline CudaOptions repeatable() {
+  CudaOptions options;
+  options.deterministic = true;
+  return options;
+}
+
+inline std::unique_ptr<Backend> opened_gpu(const CudaOptions& options = repeatable()) {
+  auto backend = open_cuda(options);
   EXPECT_TRUE(backend) << backend.error().message;
   return std::move(*backend);
 }

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <limits>
 
@@ -128,6 +131,53 @@ TEST_F(Ops, are_right_at_the_sizes_of_a_model) {
       EXPECT_LE(error_of_tolerance(example, storage), 1);
     }
   }
+}
+
+// Which algorithm is the fastest is measured, and may be another one the next time; what was
+// chosen is kept, so that the bits are the same all the same.
+TEST_F(Ops, take_the_fastest_product_and_the_same_one_again) {
+  const std::filesystem::path file =
+      std::filesystem::path(testing::TempDir()) / "halfwatt_chosen_products.txt";
+  std::filesystem::remove(file);
+  CudaOptions options;
+  options.choices = file;
+  const auto number = [](Shape shape) {
+    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
+  };
+  const OpExample example{
+      Op::matmul, {number({394, 192}), number({394, 576})}, {{"transpose_a", true}}, 394};
+  for (const DType storage : {DType::f32, DType::bf16, DType::f16}) {
+    SCOPED_TRACE(text(storage));
+    const std::vector<Tensor> inputs = stored_inputs(example, storage);
+    const auto exact = example_outputs(opened_cpu(0), example, DType::f64, inputs);
+    const auto first = example_outputs(opened_gpu(options), example, storage, inputs);
+    const auto second = example_outputs(opened_gpu(options), example, storage, inputs);
+    EXPECT_TRUE(same_bits(first[0], second[0]));
+    EXPECT_LE(off(doubles(first[0]), doubles(exact[0])),
+              store_error(storage, doubles(exact[0])) + sum_error(example));
+  }
+  std::ifstream in(file);
+  const std::string kept((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 3) << kept;
+}
+
+// In tf32 products of f32 operands are rounded to 10 bits, those of attention too.
+TEST_F(Ops, attend_in_tf32_within_its_rounding) {
+  const auto number = [](Shape shape) {
+    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
+  };
+  OpExample example{Op::attention,
+                    {number({2, 197, 576})},
+                    {{"heads", std::int64_t{3}}, {"math_a", DType::tf32}},
+                    197};
+  const std::vector<Tensor> inputs = stored_inputs(example, DType::f32);
+  const auto exact = doubles(example_outputs(opened_cpu(0), example, DType::f64, inputs)[0]);
+  const auto got = doubles(example_outputs(opened_gpu(), example, DType::f32, inputs)[0]);
+  const double error = off(got, exact);
+  // Operands of both products and the weights between them are rounded.
+  EXPECT_LE(error, 4 * half_ulp(DType::tf32));
+  EXPECT_GT(error, half_ulp(DType::f32)) << "it was not computed in tf32";
+  RecordProperty("error_of_tolerance", std::to_string(error / (4 * half_ulp(DType::tf32))));
 }
 
 }  // namespace

@@ -113,5 +113,31 @@ TEST(GeluOf, has_the_values_of_erf_and_not_of_tanh) {
   EXPECT_NEAR(gelu_slope_of(-1), -0.08331547, 1e-7);
 }
 
+// The polynomial is right to 5.3e-6; the exponent, x^2 / 2, is rounded as a float is.
+TEST(RoughGelu, is_within_two_hundred_thousandths_of_the_exact_one) {
+  for (int at = -12'000; at <= 12'000; ++at) {
+    const auto given = static_cast<float>(at * 1e-3);
+    const double x = given;
+    const double below = 0.5 * std::erfc(-x / std::sqrt(2.0));
+    const double bell = std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0));
+    const double error = 6e-6 + x * x * 0x1p-24;
+    ASSERT_LT(error, 2e-5);
+    const RoughGelu rough(given);
+    EXPECT_NEAR(rough.value(), x * below, error * std::abs(x * below) + 1e-37) << x;
+    // Its two terms have other signs where the slope is near 0.
+    EXPECT_NEAR(rough.slope(), below + x * bell, error * (below + std::abs(x * bell)) + 1e-37)
+        << x;
+  }
+}
+
+TEST(RoughGelu, is_what_it_is_far_out) {
+  const float far = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(RoughGelu(far).value(), far);
+  EXPECT_EQ(RoughGelu(100).value(), 100);
+  EXPECT_EQ(RoughGelu(100).slope(), 1);
+  EXPECT_EQ(RoughGelu(-100).value(), 0);
+  EXPECT_TRUE(std::isnan(RoughGelu(std::nanf("")).value()));
+}
+
 }  // namespace
 }  // namespace halfwatt::cuda

@@ -128,6 +128,16 @@ __global__ void drop_kernel(const std::byte* x,
   });
 }
 
+template <DType Y>
+__global__ void normals_kernel(std::byte* y, PhiloxKey key, Index count) {
+  constexpr float kUnit = 0x1p-32F;
+  each(count, [&](Index i) {
+    const auto words = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, key);
+    const float radius = sqrtf(-2 * logf((static_cast<float>(words[0]) + 1) * kUnit));
+    store<Y>(y, i, radius * cospif(2 * static_cast<float>(words[1]) * kUnit));
+  });
+}
+
 template <class T>
 __global__ void fill_kernel(T* y, T value, Index count) {
   each(count, [&](Index i) { y[i] = value; });
@@ -276,6 +286,16 @@ void fill(Stream stream, Elements y, double value, Index count) {
                                                             static_cast<T>(code), count);
   });
   check_launch("fill");
+}
+
+void fill_with_normals(Stream stream, Elements y, std::uint64_t seed, Index count) {
+  const PhiloxKey key = {static_cast<std::uint32_t>(seed),
+                         static_cast<std::uint32_t>(seed >> 32U)};
+  with_storage(y.dtype, [&](auto tag) {
+    normals_kernel<decltype(tag)::kDType>
+        <<<blocks_for(count), kThreads, 0, stream>>>(y.data, key, count);
+  });
+  check_launch("fill_with_normals");
 }
 
 }  // namespace halfwatt::cuda

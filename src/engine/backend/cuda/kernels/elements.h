@@ -48,4 +48,7 @@ void drop_path(Stream stream,
 /// Every element `value`; of integers that whole number.
 void fill(Stream stream, Elements y, double value, Index count);
 
+/// Normal numbers that follow from `seed`: what a kernel is timed on.
+void fill_with_normals(Stream stream, Elements y, std::uint64_t seed, Index count);
+
 }  // namespace halfwatt::cuda

@@ -283,13 +283,21 @@ __global__ void norm_eights_kernel(LayerNorm job) {
         store_eight<X>(job.sum.data, first + column, numbers);
       }
     });
+    // The mean of what is left puts right what rounding took: a constant row is exactly beta.
     const float rough = x.sum(job.width, [](float each) { return each; }) / width;
-    const float rest = x.sum(job.width, [&](float each) { return each - rough; }) / width;
-    const float squares = x.sum(job.width, [&](float each) {
-      const float away = each - rough - rest;
-      return away * away;
+    float rest = 0;
+    float squares = 0;
+    x.each(job.width, [&](Index, const float(&numbers)[kEight]) {
+#pragma unroll
+      for (const float number : numbers) {
+        rest += number - rough;
+        squares += (number - rough) * (number - rough);
+      }
     });
-    const float rstd = 1 / sqrtf(squares / width + job.epsilon);
+    rest = warp_sum(rest) / width;
+    float variance = warp_sum(squares) / width - rest * rest;
+    variance = variance < 0 ? 0.0F : variance;
+    const float rstd = 1 / sqrtf(variance + job.epsilon);
     x.each(job.width, [&](Index column, float(&numbers)[kEight]) {
       float gamma[kEight];
       float beta[kEight];

@@ -1,11 +1,12 @@
 #include "engine/backend/cuda/kernels/attention.cuh"
 #include "engine/backend/cuda/kernels/mma.cuh"
 
-// Attention on tensor cores. A block has kRows rows of queries (for the gradients of keys and
-// values: of keys) of one image and head, a warp 16 of them, and the other side passes by in
-// tiles, the next on its way while one is computed. Scores never leave the registers: forward
-// keeps the largest of a row and the sum of weights from tile to tile, backward computes them
-// again from the log of that sum. Tokens are rounded up to 16, not to a tile: 197 cost 208.
+// Attention on tensor cores. A block has 64 or 112 rows of queries (for the gradients of keys
+// and values: of keys) of one image and head, a warp 16 of them, and the other side passes by
+// in tiles, the next on its way while one is computed. Scores never leave the registers:
+// forward keeps the largest of a row and the sum of weights from tile to tile, backward
+// computes them again from the log of that sum. Tokens are rounded up to 16, not to a tile: 197
+// cost 208.
 //
 // Gradients are two kernels, one for queries and one for keys and values: seven products where
 // five would do, but no row is added up by two blocks, so the bits are always the same and no
@@ -14,10 +15,21 @@
 namespace halfwatt::cuda {
 namespace {
 
-constexpr int kWarps = 4;
-constexpr int kBlock = kWarps * kWarp;
-constexpr int kRows = kWarps * 16;
-constexpr int kBlocks = 3;  // at once on a multiprocessor, at least: so many registers are left
+constexpr int kFewWarps = 4;
+constexpr int kManyWarps = 7;
+
+/// A block of so many warps, each of which has 16 rows; so many of them are on a multiprocessor
+/// at once, at least, which is what is left of its registers for a thread: 168 with three of
+/// the smaller ones, 128 with two of the larger.
+template <int kWarps, int kBlocks>
+struct Block {
+  static constexpr int kThreads = kWarps * kWarp;
+  static constexpr int kRows = kWarps * 16;
+  static constexpr int kAtOnce = kBlocks;
+};
+template <int kWarps>
+using UsualBlock = Block<kWarps, kWarps == kFewWarps ? 3 : 2>;
+
 constexpr int kStep = 32;  // rows of a tile of the gradients
 constexpr float kLog2E = 1.44269504F;
 
@@ -40,7 +52,7 @@ __device__ const typename Math::Number* numbers(const Elements& of) {
 }
 
 /// Sends for kTileRows rows of D numbers; zeros where there are none.
-template <class Math, int D, int kTileRows>
+template <class Math, int D, int kTileRows, int kThreads>
 __device__ void fetch(const typename Math::Number* from,
                       Index stride,
                       Index valid,
@@ -49,8 +61,11 @@ __device__ void fetch(const typename Math::Number* from,
   constexpr int kChunk = 16 / static_cast<int>(sizeof(typename Math::Number));
   constexpr int kChunks = D / kChunk;
 #pragma unroll
-  for (int i = 0; i < kTileRows * kChunks / kBlock; ++i) {
-    const int at = i * kBlock + static_cast<int>(threadIdx.x);
+  for (int i = 0; i < (kTileRows * kChunks + kThreads - 1) / kThreads; ++i) {
+    const int at = i * kThreads + static_cast<int>(threadIdx.x);
+    if (kTileRows * kChunks % kThreads != 0 && at >= kTileRows * kChunks) {
+      return;
+    }
     const int row = at / kChunks;
     const int column = at % kChunks * kChunk;
     const bool is_there = row < valid && column < width;
@@ -182,29 +197,32 @@ struct Work {
   int lane;
   int row;  ///< of the warp, in the block
 
-  __device__ explicit Work(const AttentionShape& shape)
-      : head(head_of(shape, blockIdx.x / blocks(shape))),
-        first(blockIdx.x % blocks(shape) * kRows),
+  __device__ Work(const AttentionShape& shape, int rows)
+      : head(head_of(shape, blockIdx.x / blocks(shape, rows))),
+        first(blockIdx.x % blocks(shape, rows) * rows),
         width(static_cast<int>(shape.width)),
         lane(static_cast<int>(threadIdx.x) % kWarp),
         row(static_cast<int>(threadIdx.x) / kWarp * 16) {}
 
  private:
-  static __device__ Index blocks(const AttentionShape& shape) {
-    return (shape.tokens + kRows - 1) / kRows;
+  static __device__ Index blocks(const AttentionShape& shape, int rows) {
+    return (shape.tokens + rows - 1) / rows;
   }
 };
 
-template <class Math, int D>
-__global__ void __launch_bounds__(kBlock, kBlocks) attention_kernel(Attention job) {
+template <class Math, int D, class Block>
+__global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
+    attention_kernel(Attention job) {
   using Number = typename Math::Number;
+  constexpr int kRows = Block::kRows;
+  constexpr int kThreads = Block::kThreads;
   constexpr int kTile = kKeys<Math>;
   constexpr int kTileSize = kTile * kPitch<Math, D>;
   extern __shared__ uint4 memory[];
   Number* const queries = reinterpret_cast<Number*>(memory);
   Number* const keys = queries + kRows * kPitch<Math, D>;
   Number* const values = keys + 2 * kTileSize;
-  const Work work(job.shape);
+  const Work work(job.shape, kRows);
   const Head& head = work.head;
   const Index tokens = job.shape.tokens;
   const Number* const q = numbers<Math>(job.qkv) + head.qkv;
@@ -212,11 +230,12 @@ __global__ void __launch_bounds__(kBlock, kBlocks) attention_kernel(Attention jo
     const Index key = tile * kTile;
     const Number* const from = q + head.part + key * head.stride;
     const Index to = tile % 2 * kTileSize;
-    fetch<Math, D, kTile>(from, head.stride, tokens - key, work.width, keys + to);
-    fetch<Math, D, kTile>(from + head.part, head.stride, tokens - key, work.width, values + to);
+    fetch<Math, D, kTile, kThreads>(from, head.stride, tokens - key, work.width, keys + to);
+    fetch<Math, D, kTile, kThreads>(from + head.part, head.stride, tokens - key, work.width,
+                                    values + to);
   };
-  fetch<Math, D, kRows>(q + work.first * head.stride, head.stride, tokens - work.first,
-                        work.width, queries);
+  fetch<Math, D, kRows, kThreads>(q + work.first * head.stride, head.stride,
+                                  tokens - work.first, work.width, queries);
   fetch_keys(0);
   end_copies();
   wait_for_copies<0>();
@@ -327,16 +346,19 @@ __device__ float along_row(const typename Math::Number* dout,
 }
 
 // Also stores out . dout, which the gradients of keys read.
-template <class Math, int D>
-__global__ void __launch_bounds__(kBlock) query_gradient_kernel(AttentionGradient job) {
+template <class Math, int D, class Block>
+__global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
+    query_gradient_kernel(AttentionGradient job) {
   using Number = typename Math::Number;
+  constexpr int kRows = Block::kRows;
+  constexpr int kThreads = Block::kThreads;
   constexpr int kTileSize = kStep * kPitch<Math, D>;
   extern __shared__ uint4 memory[];
   Number* const queries = reinterpret_cast<Number*>(memory);
   Number* const douts = queries + kRows * kPitch<Math, D>;
   Number* const keys = douts + kRows * kPitch<Math, D>;
   Number* const values = keys + 2 * kTileSize;
-  const Work work(job.shape);
+  const Work work(job.shape, kRows);
   const Head& head = work.head;
   const Index tokens = job.shape.tokens;
   const Number* const q = numbers<Math>(job.qkv) + head.qkv;
@@ -344,13 +366,15 @@ __global__ void __launch_bounds__(kBlock) query_gradient_kernel(AttentionGradien
     const Index key = tile * kStep;
     const Number* const from = q + head.part + key * head.stride;
     const Index to = tile % 2 * kTileSize;
-    fetch<Math, D, kStep>(from, head.stride, tokens - key, work.width, keys + to);
-    fetch<Math, D, kStep>(from + head.part, head.stride, tokens - key, work.width, values + to);
+    fetch<Math, D, kStep, kThreads>(from, head.stride, tokens - key, work.width, keys + to);
+    fetch<Math, D, kStep, kThreads>(from + head.part, head.stride, tokens - key, work.width,
+                                    values + to);
   };
-  fetch<Math, D, kRows>(q + work.first * head.stride, head.stride, tokens - work.first,
-                        work.width, queries);
-  fetch<Math, D, kRows>(numbers<Math>(job.dout) + head.out + work.first * head.out_stride,
-                        head.out_stride, tokens - work.first, work.width, douts);
+  fetch<Math, D, kRows, kThreads>(q + work.first * head.stride, head.stride,
+                                  tokens - work.first, work.width, queries);
+  fetch<Math, D, kRows, kThreads>(
+      numbers<Math>(job.dout) + head.out + work.first * head.out_stride, head.out_stride,
+      tokens - work.first, work.width, douts);
   fetch_keys(0);
   end_copies();
   wait_for_copies<0>();
@@ -414,9 +438,12 @@ __global__ void __launch_bounds__(kBlock) query_gradient_kernel(AttentionGradien
   }
 }
 
-template <class Math, int D>
-__global__ void __launch_bounds__(kBlock) key_gradient_kernel(AttentionGradient job) {
+template <class Math, int D, class Block>
+__global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
+    key_gradient_kernel(AttentionGradient job) {
   using Number = typename Math::Number;
+  constexpr int kRows = Block::kRows;
+  constexpr int kThreads = Block::kThreads;
   constexpr int kTileSize = kStep * kPitch<Math, D>;
   extern __shared__ uint4 memory[];
   Number* const keys = reinterpret_cast<Number*>(memory);
@@ -425,7 +452,7 @@ __global__ void __launch_bounds__(kBlock) key_gradient_kernel(AttentionGradient 
   Number* const douts = queries + 2 * kTileSize;
   auto* const log_sums = reinterpret_cast<float*>(douts + 2 * kTileSize);  // two of kStep
   float* const alongs = log_sums + 2 * kStep;
-  const Work work(job.shape);
+  const Work work(job.shape, kRows);
   const Head& head = work.head;
   const Index tokens = job.shape.tokens;
   const Number* const q = numbers<Math>(job.qkv) + head.qkv;
@@ -436,10 +463,10 @@ __global__ void __launch_bounds__(kBlock) key_gradient_kernel(AttentionGradient 
   const auto fetch_queries = [&](Index tile) {
     const Index first = tile * kStep;
     const Index at = tile % 2;
-    fetch<Math, D, kStep>(q + first * head.stride, head.stride, tokens - first, work.width,
-                          queries + at * kTileSize);
-    fetch<Math, D, kStep>(from_dout + first * head.out_stride, head.out_stride, tokens - first,
-                          work.width, douts + at * kTileSize);
+    fetch<Math, D, kStep, kThreads>(q + first * head.stride, head.stride, tokens - first,
+                                    work.width, queries + at * kTileSize);
+    fetch<Math, D, kStep, kThreads>(from_dout + first * head.out_stride, head.out_stride,
+                                    tokens - first, work.width, douts + at * kTileSize);
     const int thread = static_cast<int>(threadIdx.x);
     if (thread < 2 * kStep) {
       const int query = thread % kStep;
@@ -450,8 +477,9 @@ __global__ void __launch_bounds__(kBlock) key_gradient_kernel(AttentionGradient 
     }
   };
   const Number* const from = q + head.part + work.first * head.stride;
-  fetch<Math, D, kRows>(from, head.stride, tokens - work.first, work.width, keys);
-  fetch<Math, D, kRows>(from + head.part, head.stride, tokens - work.first, work.width, values);
+  fetch<Math, D, kRows, kThreads>(from, head.stride, tokens - work.first, work.width, keys);
+  fetch<Math, D, kRows, kThreads>(from + head.part, head.stride, tokens - work.first,
+                                  work.width, values);
   fetch_queries(0);
   end_copies();
   wait_for_copies<0>();
@@ -512,28 +540,29 @@ constexpr int shared_bytes(int rows, int tile_rows) {
          static_cast<int>(sizeof(typename Math::Number));
 }
 
-template <class Job>
+template <class Block, class Job>
 void launch(void (*kernel)(Job), const Job& job, int bytes, Stream stream) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "shared memory of attention");
-  kernel<<<grid_of(job.shape, kRows), kBlock, static_cast<std::size_t>(bytes), stream>>>(job);
+  const unsigned grid = grid_of(job.shape, Block::kRows);
+  kernel<<<grid, Block::kThreads, static_cast<std::size_t>(bytes), stream>>>(job);
 }
 
-template <int D>
-struct Width {
-  static constexpr int kWidth = D;
+template <int kValue>
+struct Constant {
+  static constexpr int value = kValue;
 };
 
-/// Calls `function(Math(), Width<D>())` with the least D that heads fit in.
+/// Calls `function(Math(), Constant<D>())` with the least D that heads fit in.
 template <class Job, class Function>
-void with_tiles(const Job& job, Function&& function) {
+void with_math(const Job& job, Function&& function) {
   const auto of = [&](auto math) {
     if (job.shape.width <= 32) {
-      function(math, Width<32>());
+      function(math, Constant<32>());
     } else if (job.shape.width <= 64) {
-      function(math, Width<64>());
+      function(math, Constant<64>());
     } else if constexpr (sizeof(typename decltype(math)::Number) == 2) {
-      function(math, Width<96>());
+      function(math, Constant<96>());
     }
   };
   switch (job.qkv.dtype) {
@@ -544,6 +573,16 @@ void with_tiles(const Job& job, Function&& function) {
     default:
       return of(Tf32Math());
   }
+}
+
+/// Whether larger blocks are better: they leave no more rows over, and read the other side less
+/// often.
+bool takes_many_warps(const AttentionShape& shape) {
+  const auto warps_in_all = [&](Index warps) {
+    const Index rows = warps * 16;
+    return (shape.tokens + rows - 1) / rows * warps;
+  };
+  return warps_in_all(kManyWarps) <= warps_in_all(kFewWarps);
 }
 
 }  // namespace
@@ -562,21 +601,44 @@ bool is_for_tensor_cores(const Attention& job) {
 }
 
 void attention_on_tensor_cores(Stream stream, const Attention& job) {
-  with_tiles(job, [&](auto math, auto width) {
+  with_math(job, [&](auto math, auto width) {
     using Math = decltype(math);
-    constexpr int kD = decltype(width)::kWidth;
-    launch(attention_kernel<Math, kD>, job, shared_bytes<Math, kD>(kRows, kKeys<Math>), stream);
+    constexpr int kD = decltype(width)::value;
+    const auto run = [&](auto block) {
+      using Block = decltype(block);
+      launch<Block>(attention_kernel<Math, kD, Block>, job,
+                    shared_bytes<Math, kD>(Block::kRows, kKeys<Math>), stream);
+    };
+    if constexpr (kD <= 64) {
+      takes_many_warps(job.shape) ? run(UsualBlock<kManyWarps>())
+                                  : run(UsualBlock<kFewWarps>());
+    } else {
+      run(UsualBlock<kFewWarps>());
+    }
   });
 }
 
 void attention_gradient_on_tensor_cores(Stream stream, const AttentionGradient& job) {
-  with_tiles(job, [&](auto math, auto width) {
+  with_math(job, [&](auto math, auto width) {
     using Math = decltype(math);
-    constexpr int kD = decltype(width)::kWidth;
-    constexpr int kBytes = shared_bytes<Math, kD>(2 * kRows, kStep);
+    constexpr int kD = decltype(width)::value;
+    constexpr bool kIsSmall = sizeof(typename Math::Number) == 2 && kD <= 64;
+    const auto run_queries = [&](auto block) {
+      using Block = decltype(block);
+      launch<Block>(query_gradient_kernel<Math, kD, Block>, job,
+                    shared_bytes<Math, kD>(2 * Block::kRows, kStep), stream);
+    };
+    // What is kept in registers is more for keys, f32 and wider heads.
+    if constexpr (kIsSmall) {
+      takes_many_warps(job.shape) ? run_queries(UsualBlock<kManyWarps>())
+                                  : run_queries(UsualBlock<kFewWarps>());
+    } else {
+      run_queries(Block<kFewWarps, 2>());
+    }
+    using KeyBlock = Block<kFewWarps, kIsSmall ? 3 : 1>;
     constexpr int kFloats = 4 * kStep * static_cast<int>(sizeof(float));
-    launch(query_gradient_kernel<Math, kD>, job, kBytes, stream);
-    launch(key_gradient_kernel<Math, kD>, job, kBytes + kFloats, stream);
+    launch<KeyBlock>(key_gradient_kernel<Math, kD, KeyBlock>, job,
+                     shared_bytes<Math, kD>(2 * KeyBlock::kRows, kStep) + kFloats, stream);
   });
 }
 
