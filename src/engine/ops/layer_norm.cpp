@@ -23,13 +23,18 @@ Result<Types> outputs(const Node&, Inputs inputs) {
   return Types{x, row, row};
 }
 
-// inputs: dy, x, gamma, mean, rstd and, if fuse put it in, a gradient that is added to dx.
-// Outputs: dx, dgamma, dbeta.
+// inputs: dy, which may be narrower than x, x, gamma, mean, rstd and, if fuse put it in, a
+// gradient that is added to dx. Outputs: dx, dgamma, dbeta.
 Result<Types> gradient_outputs(const Node& node, Inputs inputs) {
   if (inputs.size() == 6 && !(inputs[5] == inputs[1])) {
     return differ("the input and the gradient that is added", inputs[1], inputs[5]);
   }
-  if (!(inputs[0] == inputs[1])) {
+  if (!all_floats(inputs)) {
+    return not_floats(inputs);
+  }
+  const bool fits = inputs[0].dtype == inputs[1].dtype ||
+                    bytes_of(inputs[0].dtype) < bytes_of(inputs[1].dtype);
+  if (!(inputs[0].shape == inputs[1].shape) || !fits) {
     return differ("the input and the gradient of the output", inputs[1], inputs[0]);
   }
   const std::array<TensorType, 3> x = {inputs[1], inputs[2], inputs[2]};

@@ -30,7 +30,8 @@ class Fuser {
       rewrite_.graph().declare(state);
     }
     for (int id = 0; id < from_->size(); ++id) {
-      if (!is_done(id) && !fuse_norm(id) && !fuse_norm_gradient(id) && !fuse_updates(id)) {
+      if (!is_done(id) && !fuse_norm(id) && !fuse_cast(id) && !fuse_norm_gradient(id) &&
+          !fuse_updates(id)) {
         rewrite_.copy(id);
       }
     }
@@ -121,6 +122,24 @@ class Fuser {
         set_done(cast);
       }
     }
+    return true;
+  }
+
+  // The gradient of a norm's output comes from products, which may be narrower than the norm:
+  // it is widened as it is read.
+  bool fuse_cast(int id) {
+    const Node& cast = from_->node(id);
+    const auto& readers = users({id, 0});
+    if (cast.op != Op::cast || readers.size() != 1 || is_result_.count({id, 0}) != 0 ||
+        bytes_of(from_->type(cast.inputs[0]).dtype) >= bytes_of(cast.outputs[0].dtype)) {
+      return false;
+    }
+    const Node& reader = from_->node(readers[0]);
+    if (reader.op != Op::layer_norm_gradient || reader.device != cast.device ||
+        reader.inputs[0] != Value{id, 0}) {
+      return false;
+    }
+    rewrite_.map(id, rewrite_.now(cast.inputs[0]));
     return true;
   }
 

@@ -107,5 +107,18 @@ TEST(FuseUpdates, is_done_in_the_update_of_several_micro_batches) {
   EXPECT_TRUE(verify(*both.update));
 }
 
+TEST(FuseNormGradient, reads_the_narrow_gradient_of_products_where_norms_are_wide) {
+  const Graph graph = compiled(training("amp-bf16", Optimizer::Kind::adamw)).graph;
+  int narrow = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.op == Op::layer_norm_gradient && node.name.rfind("blocks.", 0) == 0) {
+      EXPECT_EQ(graph.type(node.inputs[0]).dtype, DType::bf16) << node.name;
+      EXPECT_EQ(node.outputs[0].dtype, DType::f32) << node.name;
+      ++narrow;
+    }
+  }
+  EXPECT_EQ(narrow, 2 * kMicro.depth);
+}
+
 }  // namespace
 }  // namespace halfwatt

@@ -106,10 +106,11 @@ TEST(Precision, rounds_the_operands_of_blocks_to_fp8_and_no_others) {
   }
 }
 
-TEST(Precision, rounds_the_operands_of_products_and_convolutions_to_tf32) {
+TEST(Precision, rounds_the_operands_of_products_convolutions_and_attention_to_tf32) {
   const Graph graph = micro(*precision_named("tf32"));
   for (const Node& node : graph.nodes()) {
-    const bool rounds = node.op == Op::matmul || node.op == Op::convolution;
+    const bool rounds =
+        node.op == Op::matmul || node.op == Op::convolution || node.op == Op::attention;
     EXPECT_EQ(node.attributes.has("math_a"), rounds) << node.name;
   }
 }
