@@ -40,6 +40,39 @@ constexpr int kPitch = D + Math::kPad;
 template <class Math>
 constexpr int kKeys = sizeof(typename Math::Number) == 2 ? 64 : 32;
 
+// Tiles under way at once. Four of keys are all that 197 tokens have.
+template <class Math, int D>
+constexpr int kStages = sizeof(typename Math::Number) == 2 && D <= 64 ? 4 : 2;
+
+/// Calls `begin()` once the rows of the block are there, whose copies were sent for and not
+/// ended yet; then `compute(tile, its place)` for all tiles in order, each of which
+/// `fetch(tile, place)` has sent for some tiles before.
+template <int kPlaces, class Fetch, class Begin, class Compute>
+__device__ void in_tiles(Index count, Fetch fetch, Begin begin, Compute compute) {
+  const int tiles = static_cast<int>(count);
+  end_copies();
+#pragma unroll
+  for (int tile = 0; tile < kPlaces; ++tile) {
+    if (tile < tiles) {
+      fetch(tile, tile);
+    }
+    end_copies();
+  }
+  wait_for_copies<kPlaces>();
+  __syncthreads();
+  begin();
+  for (int tile = 0; tile < tiles; ++tile) {
+    wait_for_copies<kPlaces - 1>();
+    __syncthreads();
+    compute(tile, tile % kPlaces);
+    if (tile + kPlaces < tiles) {
+      __syncthreads();  // before what others may still read is overwritten
+      fetch(tile + kPlaces, tile % kPlaces);
+    }
+    end_copies();
+  }
+}
+
 __device__ float exp2_fast(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -78,7 +111,8 @@ __device__ void fetch(const typename Math::Number* from,
 template <class Math, int D>
 struct LeftRows {
   typename Math::Left part[D / Math::kDepth];
-  __device__ explicit LeftRows(const typename Math::Number* tile) {
+
+  __device__ void load(const typename Math::Number* tile) {
 #pragma unroll
     for (int at = 0; at < D / Math::kDepth; ++at) {
       part[at] = Math::left(tile + at * Math::kDepth, kPitch<Math, D>);
@@ -218,45 +252,38 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
   constexpr int kThreads = Block::kThreads;
   constexpr int kTile = kKeys<Math>;
   constexpr int kTileSize = kTile * kPitch<Math, D>;
+  constexpr int kPlaces = kStages<Math, D>;
   extern __shared__ uint4 memory[];
   Number* const queries = reinterpret_cast<Number*>(memory);
   Number* const keys = queries + kRows * kPitch<Math, D>;
-  Number* const values = keys + 2 * kTileSize;
+  Number* const values = keys + kPlaces * kTileSize;
   const Work work(job.shape, kRows);
   const Head& head = work.head;
   const Index tokens = job.shape.tokens;
   const Number* const q = numbers<Math>(job.qkv) + head.qkv;
-  const auto fetch_keys = [&](Index tile) {
-    const Index key = tile * kTile;
+  const auto fetch_keys = [&](int tile, int place) {
+    const Index key = Index{tile} * kTile;
     const Number* const from = q + head.part + key * head.stride;
-    const Index to = tile % 2 * kTileSize;
+    const int to = place * kTileSize;
     fetch<Math, D, kTile, kThreads>(from, head.stride, tokens - key, work.width, keys + to);
     fetch<Math, D, kTile, kThreads>(from + head.part, head.stride, tokens - key, work.width,
                                     values + to);
   };
   fetch<Math, D, kRows, kThreads>(q + work.first * head.stride, head.stride,
                                   tokens - work.first, work.width, queries);
-  fetch_keys(0);
-  end_copies();
-  wait_for_copies<0>();
-  __syncthreads();
-  const LeftRows<Math, D> query(queries + work.row * kPitch<Math, D>);
+  LeftRows<Math, D> query;
   const bool has_rows = of_warp(work.first + work.row < tokens);
   const float factor = job.scale * kLog2E;
   float most[2] = {kNothing, kNothing};
   float total[2] = {0, 0};
   Sums sums[D / 8] = {};
-  const Index tiles = (tokens + kTile - 1) / kTile;
-  for (Index tile = 0; tile < tiles; ++tile) {
-    if (tile + 1 < tiles) {
-      fetch_keys(tile + 1);
-    }
-    end_copies();
+  const auto begin = [&] { query.load(queries + work.row * kPitch<Math, D>); };
+  in_tiles<kPlaces>((tokens + kTile - 1) / kTile, fetch_keys, begin, [&](int tile, int place) {
     if (has_rows) {
-      const Index valid = tokens - tile * kTile;
+      const Index valid = tokens - Index{tile} * kTile;
       const int sixteens = sixteens_of<kTile>(valid);
       Sums weights[kTile / 8];
-      scores<Math, D>(query, keys + tile % 2 * kTileSize, sixteens, weights);
+      scores<Math, D>(query, keys + place * kTileSize, sixteens, weights);
       if (valid < kTile) {
 #pragma unroll
         for (int n = 0; n < kTile / 8; ++n) {
@@ -295,11 +322,9 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
           sums[n][2 * half + 1] *= before;
         }
       }
-      mix<Math, D>(weights, values + tile % 2 * kTileSize, sixteens, sums);
+      mix<Math, D>(weights, values + place * kTileSize, sixteens, sums);
     }
-    wait_for_copies<0>();
-    __syncthreads();
-  }
+  });
   if (!has_rows) {
     return;
   }
@@ -353,19 +378,22 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
   constexpr int kRows = Block::kRows;
   constexpr int kThreads = Block::kThreads;
   constexpr int kTileSize = kStep * kPitch<Math, D>;
+  constexpr int kPlaces = kStages<Math, D>;
+  // Of registers in large blocks: one side's operands are loaded again for every tile.
+  constexpr bool kIsShort = Block::kAtOnce * Block::kThreads > 384;
   extern __shared__ uint4 memory[];
   Number* const queries = reinterpret_cast<Number*>(memory);
   Number* const douts = queries + kRows * kPitch<Math, D>;
   Number* const keys = douts + kRows * kPitch<Math, D>;
-  Number* const values = keys + 2 * kTileSize;
+  Number* const values = keys + kPlaces * kTileSize;
   const Work work(job.shape, kRows);
   const Head& head = work.head;
   const Index tokens = job.shape.tokens;
   const Number* const q = numbers<Math>(job.qkv) + head.qkv;
-  const auto fetch_keys = [&](Index tile) {
-    const Index key = tile * kStep;
+  const auto fetch_keys = [&](int tile, int place) {
+    const Index key = Index{tile} * kStep;
     const Number* const from = q + head.part + key * head.stride;
-    const Index to = tile % 2 * kTileSize;
+    const int to = place * kTileSize;
     fetch<Math, D, kStep, kThreads>(from, head.stride, tokens - key, work.width, keys + to);
     fetch<Math, D, kStep, kThreads>(from + head.part, head.stride, tokens - key, work.width,
                                     values + to);
@@ -375,48 +403,48 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
   fetch<Math, D, kRows, kThreads>(
       numbers<Math>(job.dout) + head.out + work.first * head.out_stride, head.out_stride,
       tokens - work.first, work.width, douts);
-  fetch_keys(0);
-  end_copies();
-  wait_for_copies<0>();
-  __syncthreads();
   const Index row = work.first + work.row;
   const bool has_rows = of_warp(row < tokens);
-  const LeftRows<Math, D> query(queries + work.row * kPitch<Math, D>);
-  const LeftRows<Math, D> dout(douts + work.row * kPitch<Math, D>);
+  LeftRows<Math, D> query;
+  LeftRows<Math, D> dout;
   float along[2] = {};
   float log_sum[2] = {};
-  if (has_rows) {
-    const int own = work.lane / 2;
-    const bool is_there = row + own < tokens;
-    const float sum = along_row<Math, D>(
-        douts + (work.row + own) * kPitch<Math, D>,
-        numbers<Math>(job.out) + head.out + (is_there ? row + own : row) * head.out_stride,
-        is_there, work.width);
-    if (work.lane % 2 == 0 && is_there) {
-      job.along[head.row + row + own] = sum;
+  const auto begin = [&] {
+    query.load(queries + work.row * kPitch<Math, D>);
+    if (!kIsShort) {
+      dout.load(douts + work.row * kPitch<Math, D>);
     }
+    if (has_rows) {
+      const int own = work.lane / 2;
+      const bool is_there = row + own < tokens;
+      const float sum = along_row<Math, D>(
+          douts + (work.row + own) * kPitch<Math, D>,
+          numbers<Math>(job.out) + head.out + (is_there ? row + own : row) * head.out_stride,
+          is_there, work.width);
+      if (work.lane % 2 == 0 && is_there) {
+        job.along[head.row + row + own] = sum;
+      }
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      along[half] = __shfl_sync(0xffffffffU, sum, 2 * (work.lane / 4 + 8 * half));
-      const Index token = min(row + work.lane / 4 + 8 * half, tokens - 1);
-      log_sum[half] = shift_of(load(job.lse, head.row + token)) * kLog2E;
+      for (int half = 0; half < 2; ++half) {
+        along[half] = __shfl_sync(0xffffffffU, sum, 2 * (work.lane / 4 + 8 * half));
+        const Index token = min(row + work.lane / 4 + 8 * half, tokens - 1);
+        log_sum[half] = shift_of(load(job.lse, head.row + token)) * kLog2E;
+      }
     }
-  }
+  };
   const float factor = job.scale * kLog2E;
   Sums sums[D / 8] = {};
-  const Index tiles = (tokens + kStep - 1) / kStep;
-  for (Index tile = 0; tile < tiles; ++tile) {
-    if (tile + 1 < tiles) {
-      fetch_keys(tile + 1);
-    }
-    end_copies();
+  in_tiles<kPlaces>((tokens + kStep - 1) / kStep, fetch_keys, begin, [&](int tile, int place) {
     if (has_rows) {
-      const Index valid = tokens - tile * kStep;
+      const Index valid = tokens - Index{tile} * kStep;
       const int sixteens = sixteens_of<kStep>(valid);
       Sums weights[kStep / 8];
       Sums slopes[kStep / 8];
-      scores<Math, D>(query, keys + tile % 2 * kTileSize, sixteens, weights);
-      scores<Math, D>(dout, values + tile % 2 * kTileSize, sixteens, slopes);
+      scores<Math, D>(query, keys + place * kTileSize, sixteens, weights);
+      if (kIsShort) {
+        dout.load(douts + work.row * kPitch<Math, D>);
+      }
+      scores<Math, D>(dout, values + place * kTileSize, sixteens, slopes);
 #pragma unroll
       for (int n = 0; n < kStep / 8; ++n) {
 #pragma unroll
@@ -426,11 +454,9 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
           slopes[n][i] = is_there ? weight * (slopes[n][i] - along[i / 2]) : 0.0F;
         }
       }
-      mix<Math, D>(slopes, keys + tile % 2 * kTileSize, sixteens, sums);
+      mix<Math, D>(slopes, keys + place * kTileSize, sixteens, sums);
     }
-    wait_for_copies<0>();
-    __syncthreads();
-  }
+  });
   if (has_rows) {
     store_rows<Math, D>(sums, job.scale, job.scale, queries + work.row * kPitch<Math, D>,
                         reinterpret_cast<Number*>(job.dqkv.data) + head.qkv + row * head.stride,
@@ -445,13 +471,14 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
   constexpr int kRows = Block::kRows;
   constexpr int kThreads = Block::kThreads;
   constexpr int kTileSize = kStep * kPitch<Math, D>;
+  constexpr int kPlaces = kStages<Math, D>;
   extern __shared__ uint4 memory[];
   Number* const keys = reinterpret_cast<Number*>(memory);
   Number* const values = keys + kRows * kPitch<Math, D>;
   Number* const queries = values + kRows * kPitch<Math, D>;
-  Number* const douts = queries + 2 * kTileSize;
-  auto* const log_sums = reinterpret_cast<float*>(douts + 2 * kTileSize);  // two of kStep
-  float* const alongs = log_sums + 2 * kStep;
+  Number* const douts = queries + kPlaces * kTileSize;
+  auto* const log_sums = reinterpret_cast<float*>(douts + kPlaces * kTileSize);
+  float* const alongs = log_sums + kPlaces * kStep;
   const Work work(job.shape, kRows);
   const Head& head = work.head;
   const Index tokens = job.shape.tokens;
@@ -460,54 +487,46 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
   const auto* const lse = reinterpret_cast<const float*>(job.lse.data) + head.row;
   const float* const along = job.along + head.row;
   // Queries that are not there are zeros, and so are their gradients: they add nothing.
-  const auto fetch_queries = [&](Index tile) {
-    const Index first = tile * kStep;
-    const Index at = tile % 2;
+  const auto fetch_queries = [&](int tile, int place) {
+    const Index first = Index{tile} * kStep;
     fetch<Math, D, kStep, kThreads>(q + first * head.stride, head.stride, tokens - first,
-                                    work.width, queries + at * kTileSize);
+                                    work.width, queries + place * kTileSize);
     fetch<Math, D, kStep, kThreads>(from_dout + first * head.out_stride, head.out_stride,
-                                    tokens - first, work.width, douts + at * kTileSize);
+                                    tokens - first, work.width, douts + place * kTileSize);
     const int thread = static_cast<int>(threadIdx.x);
     if (thread < 2 * kStep) {
       const int query = thread % kStep;
       const bool is_there = first + query < tokens;
       const float* const from = thread < kStep ? lse : along;
       float* const to = thread < kStep ? log_sums : alongs;
-      copy_later<4>(to + at * kStep + query, is_there ? from + first + query : from, is_there);
+      copy_later<4>(to + place * kStep + query, is_there ? from + first + query : from,
+                    is_there);
     }
   };
   const Number* const from = q + head.part + work.first * head.stride;
   fetch<Math, D, kRows, kThreads>(from, head.stride, tokens - work.first, work.width, keys);
   fetch<Math, D, kRows, kThreads>(from + head.part, head.stride, tokens - work.first,
                                   work.width, values);
-  fetch_queries(0);
-  end_copies();
-  wait_for_copies<0>();
-  __syncthreads();
   const Index row = work.first + work.row;
   const bool has_rows = of_warp(row < tokens);
-  const LeftRows<Math, D> key(keys + work.row * kPitch<Math, D>);
+  LeftRows<Math, D> key;
   const float factor = job.scale * kLog2E;
   Sums of_keys[D / 8] = {};
   Sums of_values[D / 8] = {};
-  const Index tiles = (tokens + kStep - 1) / kStep;
-  for (Index tile = 0; tile < tiles; ++tile) {
-    if (tile + 1 < tiles) {
-      fetch_queries(tile + 1);
-    }
-    end_copies();
+  const auto begin = [&] { key.load(keys + work.row * kPitch<Math, D>); };
+  in_tiles<kPlaces>((tokens + kStep - 1) / kStep, fetch_queries, begin, [&](int tile, int at) {
     if (has_rows) {
-      const int sixteens = sixteens_of<kStep>(tokens - tile * kStep);
-      const Index at = tile % 2;
+      const int sixteens = sixteens_of<kStep>(tokens - Index{tile} * kStep);
       Sums weights[kStep / 8];
       Sums slopes[kStep / 8];
       scores<Math, D>(key, queries + at * kTileSize, sixteens, weights);
       // Not kept from tile to tile: registers are short.
-      const LeftRows<Math, D> value(values + work.row * kPitch<Math, D>);
+      LeftRows<Math, D> value;
+      value.load(values + work.row * kPitch<Math, D>);
       scores<Math, D>(value, douts + at * kTileSize, sixteens, slopes);
 #pragma unroll
       for (int n = 0; n < kStep / 8; ++n) {
-        const Index column = at * kStep + n * 8 + work.lane % 4 * 2;
+        const int column = at * kStep + n * 8 + work.lane % 4 * 2;
         const float2 logs = *reinterpret_cast<const float2*>(log_sums + column);
         const float2 along_both = *reinterpret_cast<const float2*>(alongs + column);
 #pragma unroll
@@ -521,9 +540,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
       mix<Math, D>(weights, douts + at * kTileSize, sixteens, of_values);
       mix<Math, D>(slopes, queries + at * kTileSize, sixteens, of_keys);
     }
-    wait_for_copies<0>();
-    __syncthreads();
-  }
+  });
   if (has_rows) {
     Number* const to =
         reinterpret_cast<Number*>(job.dqkv.data) + head.qkv + head.part + row * head.stride;
@@ -536,7 +553,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
 
 template <class Math, int D>
 constexpr int shared_bytes(int rows, int tile_rows) {
-  return (rows + 4 * tile_rows) * kPitch<Math, D> *
+  return (rows + 2 * kStages<Math, D> * tile_rows) * kPitch<Math, D> *
          static_cast<int>(sizeof(typename Math::Number));
 }
 
@@ -636,7 +653,7 @@ void attention_gradient_on_tensor_cores(Stream stream, const AttentionGradient& 
       run_queries(Block<kFewWarps, 2>());
     }
     using KeyBlock = Block<kFewWarps, kIsSmall ? 3 : 1>;
-    constexpr int kFloats = 4 * kStep * static_cast<int>(sizeof(float));
+    constexpr int kFloats = 2 * kStages<Math, kD> * kStep * static_cast<int>(sizeof(float));
     launch<KeyBlock>(key_gradient_kernel<Math, kD, KeyBlock>, job,
                      shared_bytes<Math, kD>(2 * KeyBlock::kRows, kStep) + kFloats, stream);
   });
