@@ -5,6 +5,7 @@
 #include <array>
 
 #include "engine/backend/cuda/kernels/attention.h"
+#include "engine/backend/cuda/kernels/quantise.h"
 #include "engine/backend/shapes.h"
 #include "engine/plan/plan.h"
 
@@ -57,12 +58,30 @@ constexpr std::array kBindings = {
     Binding{Op::ema, run_ema},
     Binding{Op::advance, run_advance},
     Binding{Op::update_scale, run_update_scale},
+    Binding{Op::observe_amax, run_observe_amax},
+    Binding{Op::rescale, run_rescale},
 };
 
 // What casts come from and lead to; all else computes with fewer.
 bool is_stored(Op op, DType dtype) {
   return op == Op::cast || op == Op::constant || !is_float(dtype) || dtype == DType::f32 ||
          dtype == DType::tf32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+// What of fp8 a product cannot do.
+std::string fp8_refuses(const Node& node, std::span<const TensorType> inputs, bool has_fp8) {
+  if (!has_fp8) {
+    return "products of fp8 need a card of compute capability 8.9 or more";
+  }
+  if (node.op != Op::matmul || inputs[0].dtype == DType::f64) {
+    return "fp8 is for products of matrices alone";
+  }
+  const Shape& b = inputs[1].shape;
+  const Index columns = node.attributes.flag("transpose_b") ? b.rows() : b.last(0);
+  return columns % kFp8Multiple == 0
+             ? ""
+             : fmt::format("a product of fp8 of {} columns, needs a multiple of {}", columns,
+                           kFp8Multiple);
 }
 
 }  // namespace
@@ -82,14 +101,16 @@ const Binding* binding(Op op) {
   return nullptr;
 }
 
-std::string why_refused(const Node& node, std::span<const TensorType> inputs) {
+std::string why_refused(const Node& node, std::span<const TensorType> inputs, bool has_fp8) {
   const Binding* const row = binding(node.op);
   if (row == nullptr) {
     return "no kernel for this op";
   }
   for (const char* const key : {"math_a", "math_b"}) {
     if (node.attributes.has(key) && node.attributes.dtype(key) != DType::tf32) {
-      return fmt::format("products of {} are still to come", text(node.attributes.dtype(key)));
+      if (std::string reason = fp8_refuses(node, inputs, has_fp8); !reason.empty()) {
+        return reason;
+      }
     }
   }
   const auto refused_dtype = [&](std::span<const TensorType> types) -> std::string {

@@ -21,7 +21,7 @@ struct Binding {
 const Binding* binding(Op op);
 
 /// Why a node is not computed here; empty if it is.
-std::string why_refused(const Node& node, std::span<const TensorType> inputs);
+std::string why_refused(const Node& node, std::span<const TensorType> inputs, bool has_fp8);
 
 // What the rows name, each in the file of its kind.
 void run_matmul(Call& call);
@@ -65,5 +65,7 @@ void run_sgd(Call& call);
 void run_ema(Call& call);
 void run_advance(Call& call);
 void run_update_scale(Call& call);
+void run_observe_amax(Call& call);
+void run_rescale(Call& call);
 
 }  // namespace halfwatt::cuda

@@ -92,6 +92,10 @@ cudaDataType_t type_of(DType dtype) {
       return CUDA_R_16F;
     case DType::bf16:
       return CUDA_R_16BF;
+    case DType::e4m3:
+      return CUDA_R_8F_E4M3;
+    case DType::e5m2:
+      return CUDA_R_8F_E5M2;
     default:
       return CUDA_R_32F;
   }
@@ -112,9 +116,13 @@ Description::Description(const CublasLtLibrary& library, const ProductShape& sha
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(shape.result));
     }
+    // Forward; gradients, one side of which is e5m2, add up in full fp32.
+    if (shape.a == DType::e4m3 && shape.b == DType::e4m3) {
+      set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+    }
     const auto [m, n, k] = std::tuple(shape.m, shape.n, shape.k);
-    first_ = shape.b_transposed ? layout(shape.operands, k, n) : layout(shape.operands, n, k);
-    second_ = shape.a_transposed ? layout(shape.operands, m, k) : layout(shape.operands, k, m);
+    first_ = shape.b_transposed ? layout(shape.b, k, n) : layout(shape.b, n, k);
+    second_ = shape.a_transposed ? layout(shape.a, m, k) : layout(shape.a, k, m);
     result_ = layout(shape.result, n, m);
   } catch (...) {
     destroy();
@@ -205,6 +213,10 @@ void Description::enqueue(cublasLtHandle_t handle,
                           Stream stream) const {
   if (has_bias_) {
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  }
+  if (operands.a_scale != nullptr) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.b_scale);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.a_scale);
   }
   const float one = 1;
   const float zero = 0;

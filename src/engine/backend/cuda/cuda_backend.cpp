@@ -85,12 +85,12 @@ std::vector<TensorView> views(const std::vector<TensorType>& types) {
   return all;
 }
 
-Support support(const Graph& graph, int id) {
+Support support(const Graph& graph, int id, bool has_fp8) {
   const Node& node = graph.node(id);
   if (node.op == Op::input || node.op == Op::read || node.op == Op::reshape) {
     return {};
   }
-  std::string reason = cuda::why_refused(node, input_types(graph, node));
+  std::string reason = cuda::why_refused(node, input_types(graph, node), has_fp8);
   return reason.empty() ? Support{} : Support{Support::Kind::refused, std::move(reason)};
 }
 
@@ -112,7 +112,11 @@ class CudaBackend final : public Backend {
                                                     static_cast<unsigned>(facts.pciDeviceID))};
     target_.name = facts.name;
     target_.memory = Bytes(static_cast<double>(facts.totalGlobalMem));
-    target_.support = support;
+    // Of Ada and Hopper on.
+    const bool has_fp8 = facts.major > 8 || (facts.major == 8 && facts.minor >= 9);
+    target_.support = [has_fp8](const Graph& graph, int id) {
+      return support(graph, id, has_fp8);
+    };
     target_.arithmetic = {{"gpu", facts.name}, {"products", products_->name()}};
     target_.workspace = [this](const Graph& graph, int id) { return workspace(graph, id); };
   }
@@ -170,7 +174,7 @@ class CudaBackend final : public Backend {
   std::size_t workspace(const Graph& graph, int id) const {
     const Node& node = graph.node(id);
     const cuda::Binding* const row = cuda::binding(node.op);
-    if (row == nullptr || support(graph, id).kind == Support::Kind::refused) {
+    if (row == nullptr || target_.support(graph, id).kind == Support::Kind::refused) {
       return 0;
     }
     const std::vector<TensorView> inputs = views(input_types(graph, node));

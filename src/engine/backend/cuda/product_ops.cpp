@@ -5,19 +5,27 @@
 #include "engine/backend/cuda/kernels/elements.h"
 #include "engine/backend/cuda/kernels/moves.h"
 #include "engine/backend/cuda/kernels/patches.h"
+#include "engine/backend/cuda/kernels/quantise.h"
 #include "engine/backend/cuda/kernels/rows.h"
 #include "engine/ops/matmul.h"
 
 namespace halfwatt::cuda {
 namespace {
 
-bool is_tf32(const Call& call) { return call.attributes().has("math_a"); }
+bool is_tf32(const Call& call) {
+  return call.attributes().has("math_a") && call.attributes().dtype("math_a") == DType::tf32;
+}
+bool is_fp8_product(const Call& call) {
+  return call.attributes().has("math_a") && bytes_of(call.attributes().dtype("math_a")) == 1;
+}
 
 // Products add a bias of the result's dtype; of another one it is added to sums in fp32.
 class Product {
  public:
   Product(Call& call, const ProductShape& shape, const Elements& bias)
-      : call_(&call), shape_(shape), adds_later_(shape.has_bias && bias.dtype != shape.result) {
+      : call_(&call),
+        shape_(shape),
+        adds_later_(shape.has_bias && (bias.dtype != shape.result || is_fp32_of_fp8(shape))) {
     if (adds_later_) {
       shape_.has_bias = false;
       shape_.result = DType::f32;
@@ -29,7 +37,13 @@ class Product {
     }
   }
 
-  void run(const std::byte* a, const std::byte* b, const Elements& bias, Elements c) const {
+  /// Scales are those of operands of fp8.
+  void run(const std::byte* a,
+           const std::byte* b,
+           const Elements& bias,
+           Elements c,
+           const float* a_scale = nullptr,
+           const float* b_scale = nullptr) const {
     const Index count = shape_.m * shape_.n;
     if (count == 0) {
       return;
@@ -42,13 +56,18 @@ class Product {
       return;
     }
     std::byte* const to = adds_later_ ? sums_.data : c.data;
-    call_->products().run(call_->stream(), shape_, {a, b, bias.data, to, workspace_});
+    call_->products().run(call_->stream(), shape_,
+                          {a, b, bias.data, to, workspace_, a_scale, b_scale});
     if (adds_later_) {
       add(call_->stream(), sums_, bias, c, count, shape_.n);
     }
   }
 
  private:
+  // cuBLASLt has no bias for it.
+  static bool is_fp32_of_fp8(const ProductShape& shape) {
+    return bytes_of(shape.a) == 1 && shape.result == DType::f32;
+  }
   static constexpr std::size_t kAlignmentOfIt = 256;
   static std::byte* aligned_workspace(std::byte* memory) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
@@ -97,9 +116,7 @@ float score_scale(const AttentionShape& shape) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(shape.width)));
 }
 
-}  // namespace
-
-void run_matmul(Call& call) {
+ProductShape matmul_shape(const Call& call) {
   const Shape& a = call.input(0).type.shape;
   const Shape& b = call.input(1).type.shape;
   ProductShape shape;
@@ -108,12 +125,105 @@ void run_matmul(Call& call) {
   shape.m = shape.a_transposed ? a.last(0) : a.rows();
   shape.k = shape.a_transposed ? a.rows() : a.last(0);
   shape.n = shape.b_transposed ? b.rows() : b.last(0);
-  shape.is_tf32 = is_tf32(call);
-  shape.operands = call.input(0).type.dtype;
+  shape.a = shape.b = call.input(0).type.dtype;
   shape.result = call.output(0).type.dtype;
+  return shape;
+}
+
+/// One operand of a product of fp8, in the workspace of its call: [outer, inner], both rounded
+/// up to what such products take.
+class Fp8Operand {
+ public:
+  Fp8Operand(
+      Call& call, std::size_t at, DType format, bool transposed, Index outer, Index inner)
+      : call_(&call),
+        at_(at),
+        format_(format),
+        transposed_(transposed),
+        outer_(padded(outer)),
+        inner_(padded(inner)),
+        codes_(call.scratch(static_cast<std::size_t>(outer_ * inner_))),
+        numbers_(reinterpret_cast<float*>(call.scratch(kNumbers * sizeof(float)))) {}
+
+  static Index padded(Index extent) {
+    return (extent + kFp8Multiple - 1) / kFp8Multiple * kFp8Multiple;
+  }
+
+  const std::byte* codes() const { return codes_; }
+  /// What makes the numbers again of its codes.
+  const float* inverse() const { return numbers_ + 2; }
+
+  /// By the scale that is there, writing the largest magnitude beside it; without one by that
+  /// magnitude.
+  void round(const float* scale, float* amax) const {
+    const Elements x = call_->in(at_);
+    const Shape& shape = call_->input(at_).type.shape;
+    const Stream stream = call_->stream();
+    float* const largest = amax != nullptr ? amax : numbers_;
+    largest_magnitude(stream, x, shape.elements(), largest);
+    if (scale == nullptr) {
+      scale_for(stream, format_, largest, numbers_ + 1);
+      scale = numbers_ + 1;
+    }
+    invert(stream, scale, numbers_ + 2);
+    quantise(stream, {x, shape.rows(), shape.last(0), transposed_, format_, scale, codes_,
+                      outer_, inner_});
+  }
+
+ private:
+  static constexpr std::size_t kNumbers = 3;  // largest magnitude, scale, its inverse
+
+  Call* call_;
+  std::size_t at_;
+  DType format_;
+  bool transposed_;
+  Index outer_, inner_;
+  std::byte* codes_;
+  float* numbers_;
+};
+
+// Such products take rows of what is summed up alone, in both operands.
+void run_fp8_matmul(Call& call, ProductShape shape, const Elements& bias) {
+  const Index m = shape.m;
+  const Fp8Operand a(call, 0, call.attributes().dtype("math_a"), shape.a_transposed, m,
+                     shape.k);
+  const Fp8Operand b(call, 1, call.attributes().dtype("math_b"), !shape.b_transposed, shape.n,
+                     shape.k);
+  shape.a = call.attributes().dtype("math_a");
+  shape.b = call.attributes().dtype("math_b");
+  shape.a_transposed = false;
+  shape.b_transposed = true;
+  shape.m = Fp8Operand::padded(m);
+  shape.k = Fp8Operand::padded(shape.k);
+  // Rows that are too many lie behind the others, and have to lie somewhere else.
+  const Elements rows =
+      shape.m == m ? call.out(0) : call.scratch(shape.result, shape.m * shape.n);
+  const Product product(call, shape, bias);
+  if (call.is_dry()) {
+    return;
+  }
+  const auto scales = matmul_inputs(call.node()).scales;
+  a.round(scales ? call.in_as<float>(*scales) : nullptr,
+          scales ? call.out_as<float>(1) : nullptr);
+  b.round(scales ? call.in_as<float>(*scales + 1) : nullptr,
+          scales ? call.out_as<float>(2) : nullptr);
+  product.run(a.codes(), b.codes(), bias, rows, a.inverse(), b.inverse());
+  if (rows.data != call.output(0).data) {
+    convert(call.stream(), rows, call.out(0), m * shape.n);
+  }
+}
+
+}  // namespace
+
+void run_matmul(Call& call) {
+  ProductShape shape = matmul_shape(call);
   const auto place = matmul_inputs(call.node()).bias;
   shape.has_bias = place.has_value();
   const Elements bias = place ? call.in(*place) : Elements();
+  if (is_fp8_product(call)) {
+    return run_fp8_matmul(call, shape, bias);
+  }
+  shape.is_tf32 = is_tf32(call);
   const Product product(call, shape, bias);
   if (!call.is_dry()) {
     product.run(call.input(0).data, call.input(1).data, bias, call.out(0));
@@ -132,7 +242,7 @@ void run_convolution(Call& call) {
   shape.b_transposed = true;
   shape.has_bias = call.inputs() == 3;
   shape.is_tf32 = is_tf32(call);
-  shape.operands = dtype;
+  shape.a = shape.b = dtype;
   shape.result = call.output(0).type.dtype;
   const Elements bias = shape.has_bias ? call.in(2) : Elements();
   const Elements patches = call.scratch(dtype, shape.m * shape.k);
@@ -155,7 +265,7 @@ void run_convolution_input_gradient(Call& call) {
   shape.k = of.outputs;
   shape.n = of.patch();
   shape.is_tf32 = is_tf32(call);
-  shape.operands = dtype;
+  shape.a = shape.b = dtype;
   shape.result = DType::f32;
   const Elements rows = call.scratch(dtype, shape.m * shape.k);
   const Elements patches = call.scratch(DType::f32, shape.m * shape.n);
@@ -177,7 +287,7 @@ void run_convolution_weight_gradient(Call& call) {
   shape.n = of.patch();
   shape.a_transposed = true;
   shape.is_tf32 = is_tf32(call);
-  shape.operands = dtype;
+  shape.a = shape.b = dtype;
   shape.result = call.output(0).type.dtype;
   const Elements rows = call.scratch(dtype, shape.k * shape.m);
   const Elements patches = call.scratch(dtype, shape.k * shape.n);

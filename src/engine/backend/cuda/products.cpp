@@ -60,8 +60,7 @@ class Event {
 class TrialData {
  public:
   explicit TrialData(const ProductShape& shape)
-      : sizes_{bytes(shape.operands, shape.m * shape.k),
-               bytes(shape.operands, shape.n * shape.k),
+      : sizes_{bytes(shape.a, shape.m * shape.k), bytes(shape.b, shape.n * shape.k),
                bytes(shape.result, shape.has_bias ? shape.n : 0),
                bytes(shape.result, shape.m * shape.n)},
         copies_(std::clamp<std::size_t>(kBeyondCaches / each(), 1, kMostCopies)),
@@ -77,8 +76,8 @@ class TrialData {
           fill_with_normals(stream, {const_cast<std::byte*>(data), dtype}, copy, count);
         }
       };
-      set(of.a, shape.operands, shape.m * shape.k);
-      set(of.b, shape.operands, shape.n * shape.k);
+      set(of.a, shape.a, shape.m * shape.k);
+      set(of.b, shape.b, shape.n * shape.k);
       set(of.bias, shape.result, shape.has_bias ? shape.n : 0);
     }
   }
@@ -123,7 +122,10 @@ class CublasLt final : public Products {
 
   const std::string& name() const override { return name_; }
 
-  void prepare(const ProductShape& shape) override { ready(shape, tunes_); }
+  // Trial data of fp8 would have to be scaled: its first choice is taken.
+  void prepare(const ProductShape& shape) override {
+    ready(shape, tunes_ && bytes_of(shape.a) > 1);
+  }
 
   void run(Stream stream, const ProductShape& shape, const ProductOperands& operands) override {
     const Prepared& of = ready(shape, false);
@@ -144,10 +146,11 @@ class CublasLt final : public Products {
   }
 
   static std::string text(const ProductShape& shape) {
-    return fmt::format("{}{} {}{} {}x{}x{} {} to {}", shape.a_transposed ? "T" : "N",
+    return fmt::format("{}{} {}{} {}x{}x{} {} {} to {}", shape.a_transposed ? "T" : "N",
                        shape.b_transposed ? "T" : "N", shape.is_tf32 ? "tf32" : "own",
                        shape.has_bias ? " bias" : "", shape.m, shape.n, shape.k,
-                       halfwatt::text(shape.operands), halfwatt::text(shape.result));
+                       halfwatt::text(shape.a), halfwatt::text(shape.b),
+                       halfwatt::text(shape.result));
   }
 
   const Prepared& ready(const ProductShape& shape, bool tunes) {

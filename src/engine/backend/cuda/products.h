@@ -20,7 +20,7 @@ struct ProductShape {
   bool b_transposed = false;  ///< b is [n, k]
   bool has_bias = false;      ///< [n], of the result's dtype
   bool is_tf32 = false;       ///< f32 operands, rounded to tf32 as the tensor cores do
-  DType operands = DType::f32;
+  DType a = DType::f32, b = DType::f32;  ///< alike, but for fp8: then a is not transposed, b is
   DType result = DType::f32;
   auto operator<=>(const ProductShape&) const = default;
 };
@@ -31,7 +31,9 @@ struct ProductOperands {
   const std::byte* b;
   const std::byte* bias;
   std::byte* c;
-  std::byte* workspace;  ///< kWorkspace bytes
+  std::byte* workspace;            ///< kWorkspace bytes
+  const float* a_scale = nullptr;  ///< of fp8: what its numbers are multiplied with
+  const float* b_scale = nullptr;
 };
 
 /// How algorithms are chosen.

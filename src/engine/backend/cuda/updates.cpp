@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/backend/cuda/bindings.h"
+#include "engine/backend/cuda/kernels/quantise.h"
 #include "engine/ops/optimizer.h"
 #include "engine/tensor/keyed_random.h"
 
@@ -129,6 +130,35 @@ void run_update_scale(Call& call) {
          static_cast<float>(attributes.number("backoff")),
          static_cast<float>(attributes.number("floor")), attributes.integer("interval")},
         call.out(0), call.out_as<std::int32_t>(1));
+  }
+}
+
+void run_observe_amax(Call& call) {
+  if (!call.is_dry()) {
+    const Index steps = call.count(0);
+    const auto* history = call.in_as<float>(0);
+    for (std::size_t at = 1; at < call.inputs(); ++at) {
+      observe_amax(call.stream(), history, call.in_as<float>(at), steps, call.out_as<float>(0));
+      history = call.out_as<float>(0);
+    }
+  }
+}
+
+void run_rescale(Call& call) {
+  if (!call.is_dry()) {
+    const Attributes& attributes = call.attributes();
+    Rescale job{};
+    job.history = call.in_as<float>(0);
+    job.scale = call.in_as<float>(1);
+    job.skip = call.in_as<std::uint8_t>(2);
+    job.steps = call.count(0);
+    job.format = attributes.dtype("format");
+    job.margin = static_cast<int>(attributes.integer("margin"));
+    job.most_recent = attributes.word("algorithm") != "max";
+    job.new_history = call.out_as<float>(0);
+    job.new_scale = call.out_as<float>(1);
+    job.amax = call.out_as<float>(2);
+    rescale(call.stream(), job);
   }
 }
 

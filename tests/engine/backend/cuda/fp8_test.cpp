@@ -1,0 +1,121 @@
+// Products of fp8 and their scales, on the GPU beside the CPU, which emulates them.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/backend/cuda/gpu.h"
+#include "engine/exec/example_run.h"
+
+namespace halfwatt {
+namespace {
+
+class Fp8 : public OnGpu {};
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Codes of both are the same; the GPU keeps some 14 bits of a sum of e4m3.
+TEST_F(Fp8, multiplies_as_the_cpu_does_whichever_side_is_transposed) {
+  const auto number = [](Shape shape) {
+    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
+  };
+  const struct {
+    bool a, b;
+    DType of_a, of_b;
+  } kinds[] = {{false, true, DType::e4m3, DType::e4m3},   // forward
+               {false, false, DType::e5m2, DType::e4m3},  // gradient of the input
+               {true, false, DType::e5m2, DType::e4m3}};  // gradient of the weight
+  for (const auto& [a, b, of_a, of_b] : kinds) {
+    for (const std::int64_t rows : {1, 16, 197}) {
+      const std::int64_t m = a ? 48 : rows;
+      const std::int64_t k = a ? rows : 80;
+      const OpExample example{
+          Op::matmul,
+          {number(a ? Shape{k, m} : Shape{m, k}), number(b ? Shape{96, k} : Shape{k, 96})},
+          {{"transpose_a", a}, {"transpose_b", b}, {"math_a", of_a}, {"math_b", of_b}},
+          static_cast<double>(k)};
+      SCOPED_TRACE(text(example));
+      const std::vector<Tensor> inputs = stored_inputs(example, DType::bf16);
+      const auto wanted =
+          doubles(example_outputs(opened_cpu(0), example, DType::bf16, inputs)[0]);
+      const auto got = doubles(example_outputs(opened_gpu(), example, DType::bf16, inputs)[0]);
+      EXPECT_LE(off(got, wanted), 2 * half_ulp(DType::bf16) + 0x1p-12);
+    }
+  }
+}
+
+/// What op rescale makes of a history and a scale of 2.
+struct Rescaled {
+  std::vector<double> history, scale, amax;
+};
+Rescaled rescaled(std::unique_ptr<Backend> backend,
+                  const std::vector<double>& history,
+                  bool skip,
+                  const std::string& algorithm) {
+  Graph graph;
+  Builder build(graph);
+  const Value out = build.add(
+      Op::rescale,
+      {build.input("history", {DType::f32, Shape{static_cast<std::int64_t>(history.size())}}),
+       build.input("scale", {DType::f32, Shape()}),
+       build.input("skip", {DType::boolean, Shape()})},
+      {{"format", DType::e4m3}, {"margin", std::int64_t{1}}, {"algorithm", algorithm}});
+  graph.set_result("history", out);
+  graph.set_result("scale", Builder::output(out, 1));
+  graph.set_result("amax", Builder::output(out, 2));
+  BackendRun run(std::move(backend), {graph});
+  run.bind("history", history);
+  run.bind("scale", std::vector<double>{2});
+  const std::uint8_t flag = skip ? 1 : 0;
+  run.session().bind(0, "skip",
+                     {{DType::boolean, Shape()},
+                      reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(&flag))});
+  run.run();
+  return {run.numbers("history"), run.numbers("scale"), run.numbers("amax")};
+}
+
+TEST_F(Fp8, moves_histories_and_scales_as_the_cpu_does) {
+  std::vector<double> long_one(1024);
+  for (std::size_t at = 0; at < long_one.size(); ++at) {
+    long_one[at] = static_cast<double>(at * 37 % 1024);
+  }
+  const std::vector<std::vector<double>> histories = {
+      {3, 1, 2}, {0, 5, 6}, {kNan, 1, 2}, {kInfinity, 1, 2}, {1, kNan, 2}, {7}, long_one};
+  for (const auto& history : histories) {
+    for (const bool skip : {false, true}) {
+      for (const char* const algorithm : {"max", "most_recent"}) {
+        SCOPED_TRACE(std::to_string(history[0]) + (skip ? " skipped " : " ") + algorithm);
+        const Rescaled got = rescaled(opened_gpu(), history, skip, algorithm);
+        const Rescaled wanted = rescaled(opened_cpu(0), history, skip, algorithm);
+        const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
+          return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+            return x == y || (std::isnan(x) && std::isnan(y));
+          });
+        };
+        EXPECT_TRUE(same(got.history, wanted.history));
+        EXPECT_TRUE(same(got.scale, wanted.scale)) << got.scale[0] << ' ' << wanted.scale[0];
+        EXPECT_TRUE(same(got.amax, wanted.amax)) << got.amax[0] << ' ' << wanted.amax[0];
+      }
+    }
+  }
+}
+
+TEST_F(Fp8, is_refused_for_columns_that_are_no_sixteens) {
+  const auto number = [](Shape shape) {
+    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
+  };
+  const OpExample example{
+      Op::matmul,
+      {number({16, 32}), number({40, 32})},
+      {{"transpose_b", true}, {"math_a", DType::e4m3}, {"math_b", DType::e4m3}},
+      32};
+  const Graph graph = example_graph(example, DType::bf16);
+  const Support support = opened_gpu()->target().support(graph, graph.size() - 1);
+  EXPECT_EQ(support.kind, Support::Kind::refused);
+  EXPECT_EQ(support.reason, "a product of fp8 of 40 columns, needs a multiple of 16");
+}
+
+}  // namespace
+}  // namespace halfwatt
