@@ -131,7 +131,8 @@ class Fuser {
     const Node& cast = from_->node(id);
     const auto& readers = users({id, 0});
     if (cast.op != Op::cast || readers.size() != 1 || is_result_.count({id, 0}) != 0 ||
-        bytes_of(from_->type(cast.inputs[0]).dtype) >= bytes_of(cast.outputs[0].dtype)) {
+        bytes_of(from_->type(cast.inputs[0]).dtype) != 2 ||
+        bytes_of(cast.outputs[0].dtype) <= 2) {
       return false;
     }
     const Node& reader = from_->node(readers[0]);

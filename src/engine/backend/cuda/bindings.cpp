@@ -76,6 +76,13 @@ std::string fp8_refuses(const Node& node, std::span<const TensorType> inputs, bo
   if (node.op != Op::matmul || inputs[0].dtype == DType::f64) {
     return "fp8 is for products of matrices alone";
   }
+  const auto math = [&](const char* key) {
+    return node.attributes.has(key) ? node.attributes.dtype(key) : DType::f32;
+  };
+  if (bytes_of(math("math_a")) != 1 || bytes_of(math("math_b")) != 1 ||
+      (math("math_a") == DType::e5m2 && math("math_b") == DType::e5m2)) {
+    return "products of fp8 are of two operands of fp8, one of them e4m3";
+  }
   const Shape& b = inputs[1].shape;
   const Index columns = node.attributes.flag("transpose_b") ? b.rows() : b.last(0);
   return columns % kFp8Multiple == 0

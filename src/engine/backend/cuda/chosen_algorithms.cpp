@@ -69,9 +69,10 @@ void ChosenAlgorithms::put(const std::string& product, const cublasLtMatmulAlgo_
   }
   std::error_code failed;
   std::filesystem::create_directories(file_->parent_path(), failed);
-  // One write of a whole line: another process may add its own.
+  // One write of a whole line, which begins anew whatever was torn before it: another process
+  // may add its own.
   std::ofstream out(*file_, std::ios::app);
-  out << fmt::format("{}: {} {}\n", machine_, product, hex_of(algorithm)) << std::flush;
+  out << fmt::format("\n{}: {} {}\n", machine_, product, hex_of(algorithm)) << std::flush;
 }
 
 }  // namespace halfwatt::cuda

@@ -100,9 +100,9 @@ class CudaBackend final : public Backend {
   CudaBackend(int device,
               const cudaDeviceProp& facts,
               std::unique_ptr<cuda::Products> products,
-              bool step_by_step)
+              const CudaOptions& options)
       : device_(device),
-        step_by_step_(step_by_step),
+        step_by_step_(options.step_by_step),
         products_(std::move(products)),
         allocated_(std::make_shared<Count>(0)) {
     check(cudaSetDevice(device_), "choose the device");
@@ -117,7 +117,9 @@ class CudaBackend final : public Backend {
     target_.support = [has_fp8](const Graph& graph, int id) {
       return support(graph, id, has_fp8);
     };
-    target_.arithmetic = {{"gpu", facts.name}, {"products", products_->name()}};
+    target_.arithmetic = {{"gpu", facts.name},
+                          {"products", products_->name()},
+                          {"algorithms", options.deterministic ? "the first" : "timed"}};
     target_.workspace = [this](const Graph& graph, int id) { return workspace(graph, id); };
   }
   ~CudaBackend() override { cudaStreamDestroy(stream_); }
@@ -207,7 +209,7 @@ Result<std::unique_ptr<Backend>> open_cuda(const CudaOptions& options) {
       return products.error();
     }
     return Result<std::unique_ptr<Backend>>(std::make_unique<CudaBackend>(
-        usable->device, usable->facts, std::move(*products), options.step_by_step));
+        usable->device, usable->facts, std::move(*products), options));
   } catch (const Failure& failure) {
     return failure.error();
   }

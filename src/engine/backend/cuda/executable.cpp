@@ -70,7 +70,11 @@ class CapturedGraph final : public Executable {
     const cudaError_t made = cudaGraphInstantiate(&executable_, graph, 0);
     cudaGraphDestroy(graph);
     check(made, "instantiate a graph");
-    check(cudaGraphUpload(executable_, stream_), "upload a graph");
+    const cudaError_t uploaded = cudaGraphUpload(executable_, stream_);
+    if (uploaded != cudaSuccess) {
+      cudaGraphExecDestroy(executable_);  // no destructor will
+    }
+    check(uploaded, "upload a graph");
   }
   ~CapturedGraph() override { cudaGraphExecDestroy(executable_); }
   CapturedGraph(const CapturedGraph&) = delete;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/failure.h"
+#include "base/remark.h"
 #include "engine/backend/cuda/chosen_algorithms.h"
 #include "engine/backend/cuda/cublaslt.h"
 #include "engine/backend/cuda/device.h"
@@ -87,6 +88,7 @@ class TrialData {
     std::byte* const bias = b + sizes_[1];
     return {a, b, bias, bias + sizes_[2], workspace_.data()};
   }
+  std::size_t copies() const { return copies_; }
 
  private:
   static constexpr std::size_t kBeyondCaches = std::size_t{256} << 20;
@@ -181,7 +183,10 @@ class CublasLt final : public Products {
     }
     if (all.size() > 1) {
       const TrialData data(shape);
-      if (data.is_there()) {
+      if (!data.is_there()) {
+        remark(fmt::format("{}: too little memory to time algorithms, the first is taken",
+                           product));
+      } else {
         all.front() = fastest(shape, description, all, data);
         chosen_.put(product, all.front());
       }
@@ -224,17 +229,18 @@ class CublasLt final : public Products {
                                const cublasLtMatmulAlgo_t& algorithm,
                                const TrialData& data,
                                cudaStream_t stream) const {
-    constexpr std::size_t kTimes = 4;
+    // All copies in turn, so that small ones do not come from the caches.
+    const std::size_t times = std::max<std::size_t>(data.copies(), 4);
     try {
       const Event begin;
       const Event end;
       description.enqueue(handle_, algorithm, data.operands(0), stream);  // warms up
       begin.record(stream);
-      for (std::size_t turn = 1; turn <= kTimes; ++turn) {
+      for (std::size_t turn = 1; turn <= times; ++turn) {
         description.enqueue(handle_, algorithm, data.operands(turn), stream);
       }
       end.record(stream);
-      return end.after(begin) / static_cast<float>(kTimes);
+      return end.after(begin) / static_cast<float>(times);
     } catch (const Failure&) {
       cudaGetLastError();
       return std::nullopt;

@@ -58,7 +58,8 @@ class Products {
   /// "cuBLASLt 13.0.2".
   virtual const std::string& name() const = 0;
   /// Chooses an algorithm for products to come, which takes memory of the device for a while
-  /// where it is tuned. Nothing may be captured meanwhile. Throws Failure.
+  /// where it is timed; of fp8 the library's first choice is taken. Nothing may be captured
+  /// meanwhile. Throws Failure.
   virtual void prepare(const ProductShape& shape) = 0;
   /// Enqueues a product; one that was not prepared takes the library's first choice. The same
   /// shape always takes the same algorithm. Throws Failure.

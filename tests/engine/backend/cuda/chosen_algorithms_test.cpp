@@ -64,6 +64,13 @@ TEST_F(Chosen, are_passed_over_where_a_line_is_damaged) {
   EXPECT_TRUE(same(*chosen.find("NN 7x8x9"), algorithm(0)));
 }
 
+TEST_F(Chosen, are_not_lost_behind_a_line_that_was_torn) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(file_) << "m: NN 1x2x3 12ab";
+  ChosenAlgorithms("m", file_).put("NN 4x5x6", algorithm(4));
+  EXPECT_TRUE(ChosenAlgorithms("m", file_).find("NN 4x5x6"));
+}
+
 TEST_F(Chosen, do_not_need_a_file_that_can_be_written) {
   std::filesystem::create_directories(file_);  // a folder is in its place
   ChosenAlgorithms chosen("m", file_);

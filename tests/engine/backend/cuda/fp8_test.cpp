@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -42,6 +43,67 @@ TEST_F(Fp8, multiplies_as_the_cpu_does_whichever_side_is_transposed) {
           doubles(example_outputs(opened_cpu(0), example, DType::bf16, inputs)[0]);
       const auto got = doubles(example_outputs(opened_gpu(), example, DType::bf16, inputs)[0]);
       EXPECT_LE(off(got, wanted), 2 * half_ulp(DType::bf16) + 0x1p-12);
+    }
+  }
+}
+
+// A bias comes on top, of either dtype of result; with scales from before, the magnitudes of
+// now come out, and what is not finite shows in them.
+TEST_F(Fp8, adds_a_bias_and_says_the_largest_magnitudes_as_the_cpu_does) {
+  for (const DType storage : {DType::bf16, DType::f32}) {
+    for (const double odd : {0.5, std::numeric_limits<double>::quiet_NaN(),
+                             std::numeric_limits<double>::infinity()}) {
+      SCOPED_TRACE(std::string(text(storage)) + " " + std::to_string(odd));
+      Graph graph;
+      Builder build(graph);
+      const TensorType scalar{DType::f32, Shape()};
+      const Value out =
+          build.add(Op::matmul,
+                    {build.input("x", {storage, Shape{32, 48}}),
+                     build.input("w", {storage, Shape{64, 48}}),
+                     build.input("bias", {storage, Shape{64}}), build.input("scale_x", scalar),
+                     build.input("scale_w", scalar)},
+                    {{"transpose_b", true},
+                     {"math_a", DType::e4m3},
+                     {"math_b", DType::e4m3},
+                     {"scaling", std::string("layer")},
+                     {"margin", std::int64_t{0}},
+                     {"algorithm", std::string("max")}});
+      graph.set_result("y", out);
+      graph.set_result("amax_x", Builder::output(out, 1));
+      graph.set_result("amax_w", Builder::output(out, 2));
+      const auto on = [&](std::unique_ptr<Backend> backend) {
+        BackendRun run(std::move(backend), {graph});
+        std::vector<double> x(32 * 48);
+        for (std::size_t at = 0; at < x.size(); ++at) {
+          x[at] = std::sin(static_cast<double>(at));
+        }
+        x[100] = odd;  // row 2
+        std::vector<double> w(64 * 48);
+        for (std::size_t at = 0; at < w.size(); ++at) {
+          w[at] = std::cos(static_cast<double>(3 * at));
+        }
+        run.bind("x", x);
+        run.bind("w", w);
+        run.bind("scale_x", std::vector<double>{300});
+        run.bind("scale_w", std::vector<double>{448});
+        run.bind("bias", std::vector<double>{0.25});
+        run.run();
+        return std::array{run.numbers("y"), run.numbers("amax_x"), run.numbers("amax_w")};
+      };
+      const auto got = on(opened_gpu());
+      const auto wanted = on(opened_cpu(0));
+      for (std::size_t at = 0; at < wanted[0].size(); ++at) {
+        ASSERT_EQ(std::isnan(got[0][at]), std::isnan(wanted[0][at])) << at;
+        if (!std::isnan(wanted[0][at])) {
+          ASSERT_NEAR(got[0][at], wanted[0][at], 0.01 + 0.01 * std::abs(wanted[0][at])) << at;
+        }
+      }
+      for (const std::size_t amax : {1U, 2U}) {
+        EXPECT_TRUE(got[amax][0] == wanted[amax][0] ||
+                    (std::isnan(got[amax][0]) && std::isnan(wanted[amax][0])))
+            << got[amax][0] << ' ' << wanted[amax][0];
+      }
     }
   }
 }

@@ -36,9 +36,9 @@ inline unsigned grid_of(const AttentionShape& shape, Index rows) {
   return static_cast<unsigned>(blocks);
 }
 
-// On tensor cores, in tensor_attention.cu.
+// On tensor cores, in tensor_attention.cu and tensor_attention_gradient.cu.
 
-/// Whether this device and these heads can be computed there.
+/// Whether the code that runs here has products of tensor cores, and for these heads.
 bool is_for_tensor_cores(const Attention& job);
 void attention_on_tensor_cores(Stream stream, const Attention& job);
 void attention_gradient_on_tensor_cores(Stream stream, const AttentionGradient& job);

@@ -15,7 +15,7 @@ namespace halfwatt::cuda {
 /// The sum of 16 x 8 numbers: {row, column}, the next column, and the same eight rows below.
 using Sums = float[4];
 
-// Code for older cards is compiled and never run: is_for_tensor_cores() sees to it.
+// Code for older cards is empty and never run: is_for_tensor_cores() sees to it.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define HALFWATT_MMA 1
 #endif
@@ -27,6 +27,7 @@ __device__ inline unsigned shared_address(const void* at) {
 /// Copies `kBytes` to shared memory in the background, or zeros where `is_there` is not.
 template <int kBytes>
 __device__ void copy_later(void* to, const void* from, bool is_there) {
+  static_assert(kBytes == 4 || kBytes == 16);
 #ifdef HALFWATT_MMA
   const int bytes = is_there ? kBytes : 0;
   if constexpr (kBytes == 16) {
@@ -161,12 +162,14 @@ struct Tf32Math {
     unsigned part[2];
   };
 
+  /// 16 rows of kDepth numbers.
   static __device__ Left left(const Number* tile, int pitch) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const Number* const at = tile + lane / 4 * pitch + lane % 4;
     return {
         {rounded(at[0]), rounded(at[8 * pitch]), rounded(at[4]), rounded(at[8 * pitch + 4])}};
   }
+  /// Of a tile whose rows are what sums have as columns: 16 of them, kDepth deep.
   static __device__ void rows(const Number* tile, int pitch, Right (&two)[2]) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
 #pragma unroll
@@ -175,6 +178,7 @@ struct Tf32Math {
       two[i] = {rounded(at[0]), rounded(at[4])};
     }
   }
+  /// Of a tile whose columns are those of the sums: 16 of them, kDepth rows.
   // A lane has two columns of sums side by side, and as a left side two that are four apart:
   // which is which does not matter to a sum over all of them, as long as both sides agree.
   static __device__ void columns(const Number* tile, int pitch, Right (&two)[2]) {

@@ -57,21 +57,31 @@ __global__ void invert_kernel(const float* scale, float* inverse) {
   *inverse = __fdiv_rn(1, *scale);
 }
 
-/// Sixteen codes of a row of `to` for each thread.
+/// Sixteen codes of a row of `to` for each thread; `in_sixteens`: x is read eight at a time.
 template <DType X>
-__global__ void quantise_kernel(Quantised job) {
+__global__ void quantise_kernel(Quantised job, bool in_sixteens) {
   const float scale = *job.scale;
   const Index pieces = job.to_columns / kSixteen;
   each(job.to_rows * pieces, [&](Index at) {
     const Index row = at / pieces;
     const Index column = at % pieces * kSixteen;
+    const Index first = row * job.columns + column;
+    float numbers[2][kEight] = {};
+    if (in_sixteens && row < job.rows) {
+      load_eight<X>(job.x.data, first, numbers[0]);
+      load_eight<X>(job.x.data, first + kEight, numbers[1]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kSixteen; ++i) {
+        if (row < job.rows && column + i < job.columns) {
+          numbers[i / kEight][i % kEight] = load<X>(job.x.data, first + i);
+        }
+      }
+    }
     __align__(16) std::uint8_t codes[kSixteen];
 #pragma unroll
     for (int i = 0; i < kSixteen; ++i) {
-      const bool is_there = row < job.rows && column + i < job.columns;
-      codes[i] = is_there ? code_of(load<X>(job.x.data, row * job.columns + column + i) * scale,
-                                    job.format)
-                          : std::uint8_t{0};
+      codes[i] = code_of(numbers[i / kEight][i % kEight] * scale, job.format);
     }
     *reinterpret_cast<uint4*>(job.to + row * job.to_columns + column) =
         *reinterpret_cast<const uint4*>(codes);
@@ -82,7 +92,7 @@ __global__ void quantise_kernel(Quantised job) {
 template <DType X>
 __global__ void quantise_transposed_kernel(Quantised job) {
   constexpr int kPitch = kTile + 4;
-  __shared__ std::uint8_t codes[kTile * kPitch];  // [column][row]
+  __shared__ __align__(4) std::uint8_t codes[kTile * kPitch];  // [column][row]
   const float scale = *job.scale;
   const Index tiles = (job.to_columns + kTile - 1) / kTile;
   const Index first_row = blockIdx.x % tiles * kTile;
@@ -177,6 +187,9 @@ void invert(Stream stream, const float* scale, float* inverse) {
 }
 
 void quantise(Stream stream, const Quantised& job) {
+  if (job.to_rows * job.to_columns == 0) {
+    return;
+  }
   with_storage(job.x.dtype, [&](auto tag) {
     constexpr DType kX = decltype(tag)::kDType;
     if (job.transposed) {
@@ -187,7 +200,8 @@ void quantise(Stream stream, const Quantised& job) {
           <<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(job);
     } else {
       quantise_kernel<kX>
-          <<<blocks_for(job.to_rows * (job.to_columns / kSixteen)), kThreads, 0, stream>>>(job);
+          <<<blocks_for(job.to_rows * (job.to_columns / kSixteen)), kThreads, 0, stream>>>(
+              job, is_in_eights(job.x) && job.columns % kSixteen == 0);
     }
   });
   check_launch("quantise");

@@ -185,7 +185,7 @@ void add_parts(Stream stream,
 }
 
 /// to [width] = what the warps of a block have of it, added in their order. All of the block
-/// call it; `shared` has width numbers for each warp.
+/// call it; `shared` has `pitch` numbers for each warp.
 template <int kEights>
 __device__ void add_warps(const float (&own)[kEights][kEight],
                           Index first_column,
@@ -316,73 +316,79 @@ __global__ void norm_eights_kernel(LayerNorm job) {
   });
 }
 
+/// dx of a row, whose own shares of dgamma and dbeta are added to what a warp has of them.
+template <int kEights, DType Dy, DType X>
+__device__ void norm_gradient_row(const LayerNormGradient& job,
+                                  Index row,
+                                  LaneOfRow<kEights>& dgamma,
+                                  LaneOfRow<kEights>& dbeta) {
+  const auto width = static_cast<float>(job.width);
+  const Index first = row * job.width;
+  const float mean = load(job.mean, row);
+  const float rstd = load(job.rstd, row);
+  LaneOfRow<kEights> g;
+  LaneOfRow<kEights> normed;
+  g.each(job.width, [&](Index column, float(&dy)[kEight]) {
+    load_eight<Dy>(job.dy.data, first + column, dy);
+  });
+  normed.each(job.width, [&](Index column, float(&x)[kEight]) {
+    load_eight<X>(job.x.data, first + column, x);
+  });
+  float sum = 0;
+  float along = 0;
+#pragma unroll
+  for (int p = 0; p < kEights; ++p) {
+    const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
+    if (column < job.width) {
+      float gamma[kEight];
+      load_eight(job.gamma, column, gamma);
+#pragma unroll
+      for (int i = 0; i < kEight; ++i) {
+        const float unit = (normed.value[p][i] - mean) * rstd;
+        normed.value[p][i] = unit;
+        dbeta.value[p][i] += g.value[p][i];
+        dgamma.value[p][i] += g.value[p][i] * unit;
+        g.value[p][i] *= gamma[i];
+        sum += g.value[p][i];
+        along += g.value[p][i] * unit;
+      }
+    }
+  }
+  sum = warp_sum(sum) / width;
+  along = warp_sum(along) / width;
+#pragma unroll
+  for (int p = 0; p < kEights; ++p) {
+    const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
+    if (column < job.width) {
+      float dx[kEight];
+#pragma unroll
+      for (int i = 0; i < kEight; ++i) {
+        dx[i] = rstd * (g.value[p][i] - sum - normed.value[p][i] * along);
+      }
+      if (job.residual.data != nullptr) {  // rounded twice, as by two kernels
+        float residual[kEight];
+        load_eight<X>(job.residual.data, first + column, residual);
+#pragma unroll
+        for (int i = 0; i < kEight; ++i) {
+          dx[i] = __fadd_rn(as_stored<X>(dx[i]), residual[i]);
+        }
+      }
+      store_eight<X>(job.dx.data, first + column, dx);
+    }
+  }
+}
+
 // A block a part; dx and the part's own dgamma and dbeta in one pass.
 template <int kEights, DType Dy, DType X>
 __global__ void __launch_bounds__(kThreads)
     norm_gradient_eights_kernel(LayerNormGradient job, Index parts, float* to) {
   extern __shared__ float shared[];
-  const auto width = static_cast<float>(job.width);
   LaneOfRow<kEights> dgamma;
   LaneOfRow<kEights> dbeta;
   const Index end = part_begin(job.rows, parts, blockIdx.x + 1);
   for (Index row = part_begin(job.rows, parts, blockIdx.x) + threadIdx.x / kWarp; row < end;
        row += kWarpsOfBlock) {
-    const Index first = row * job.width;
-    const float mean = load(job.mean, row);
-    const float rstd = load(job.rstd, row);
-    LaneOfRow<kEights> g;
-    LaneOfRow<kEights> normed;
-#pragma unroll
-    for (int p = 0; p < kEights; ++p) {
-      const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
-      if (column < job.width) {
-        load_eight<Dy>(job.dy.data, first + column, g.value[p]);
-        load_eight<X>(job.x.data, first + column, normed.value[p]);
-      }
-    }
-    float sum = 0;
-    float along = 0;
-#pragma unroll
-    for (int p = 0; p < kEights; ++p) {
-      const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
-      if (column < job.width) {
-        float gamma[kEight];
-        load_eight(job.gamma, column, gamma);
-#pragma unroll
-        for (int i = 0; i < kEight; ++i) {
-          const float dy = g.value[p][i];
-          const float unit = (normed.value[p][i] - mean) * rstd;
-          normed.value[p][i] = unit;
-          dbeta.value[p][i] += dy;
-          dgamma.value[p][i] += dy * unit;
-          g.value[p][i] = dy * gamma[i];
-          sum += g.value[p][i];
-          along += g.value[p][i] * unit;
-        }
-      }
-    }
-    sum = warp_sum(sum) / width;
-    along = warp_sum(along) / width;
-#pragma unroll
-    for (int p = 0; p < kEights; ++p) {
-      const Index column = (p * kWarp + static_cast<int>(threadIdx.x) % kWarp) * kEight;
-      if (column < job.width) {
-        float dx[kEight];
-#pragma unroll
-        for (int i = 0; i < kEight; ++i) {
-          dx[i] = rstd * (g.value[p][i] - sum - normed.value[p][i] * along);
-        }
-        if (job.residual.data != nullptr) {  // rounded twice, as by two kernels
-          float residual[kEight];
-          load_eight<X>(job.residual.data, first + column, residual);
-#pragma unroll
-          for (int i = 0; i < kEight; ++i) {
-            dx[i] = __fadd_rn(as_stored<X>(dx[i]), residual[i]);
-          }
-        }
-        store_eight<X>(job.dx.data, first + column, dx);
-      }
-    }
+    norm_gradient_row<kEights, Dy, X>(job, row, dgamma, dbeta);
   }
   float* const own = to + blockIdx.x * 2 * job.width;
   add_warps(dgamma.value, 0, job.width, job.width, shared, own);
