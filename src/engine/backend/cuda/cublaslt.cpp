@@ -116,6 +116,12 @@ Description::Description(const CublasLtLibrary& library, const ProductShape& sha
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(shape.result));
     }
+    if (bytes_of(shape.a) == 1) {
+      // Which algorithms serve follows from there being scales; where they are is said later.
+      const auto* const somewhere = reinterpret_cast<const float*>(kAlignment);
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, somewhere);
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, somewhere);
+    }
     // Forward; gradients, one side of which is e5m2, add up in full fp32.
     if (shape.a == DType::e4m3 && shape.b == DType::e4m3) {
       set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});

@@ -151,7 +151,7 @@ class Fp8Operand {
 
   const std::byte* codes() const { return codes_; }
   /// What makes the numbers again of its codes.
-  const float* inverse() const { return numbers_ + 2; }
+  const float* inverse() const { return numbers_; }
 
   /// By the scale that is there, writing the largest magnitude beside it; without one by that
   /// magnitude.
@@ -159,19 +159,21 @@ class Fp8Operand {
     const Elements x = call_->in(at_);
     const Shape& shape = call_->input(at_).type.shape;
     const Stream stream = call_->stream();
-    float* const largest = amax != nullptr ? amax : numbers_;
+    float* const largest = amax != nullptr ? amax : numbers_ + 2 * kApart;
     largest_magnitude(stream, x, shape.elements(), largest);
     if (scale == nullptr) {
-      scale_for(stream, format_, largest, numbers_ + 1);
-      scale = numbers_ + 1;
+      scale_for(stream, format_, largest, numbers_ + kApart);
+      scale = numbers_ + kApart;
     }
-    invert(stream, scale, numbers_ + 2);
+    invert(stream, scale, numbers_);
     quantise(stream, {x, shape.rows(), shape.last(0), transposed_, format_, scale, codes_,
                       outer_, inner_});
   }
 
  private:
-  static constexpr std::size_t kNumbers = 3;  // largest magnitude, scale, its inverse
+  // cuBLASLt takes no scale that does not lie at a multiple of 16 bytes (status 15).
+  static constexpr std::size_t kApart = 4;
+  static constexpr std::size_t kNumbers = 3 * kApart;  // inverse, scale, largest magnitude
 
   Call* call_;
   std::size_t at_;
