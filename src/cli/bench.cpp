@@ -38,7 +38,8 @@ constexpr int kVeryWide = 1000;  // the rows are for looking across
 
 /// What is measured, read from the command line.
 struct Asked {
-  std::optional<ProductShape> product;  ///< absent: a model
+  bool is_op = false;                   ///< a product, not a model's steps
+  std::optional<ProductShape> product;  ///< absent with is_op: all of the model's
   ModelChoice choice;
   bool trains = true;
   std::vector<GridAxis> axes;
@@ -99,16 +100,26 @@ Result<void> read_model(const Invocation& invocation, Asked& asked) {
   return read_batches(invocation, asked);
 }
 
-// `bench op matmul MxKxN`.
+// `bench op matmul MxKxN`, or `bench op matmul --model NAME`.
 Result<void> read_op(const Invocation& invocation, Asked& asked) {
   const auto& words = invocation.arguments();
-  if (words.size() != 3 || words[0] != "op" || words[1] != "matmul") {
+  const bool of_model = words.size() == 2 && invocation.has("--model");
+  if ((words.size() != 3 && !of_model) || words[0] != "op" || words[1] != "matmul") {
     return bad_input(
-        fmt::format("bench {}: needed nothing, or op matmul MxKxN", fmt::join(words, " ")));
+        fmt::format("bench {}: needed nothing, or op matmul MxKxN, or op matmul --model NAME",
+                    fmt::join(words, " ")));
+  }
+  asked.is_op = true;
+  if (of_model) {
+    const auto read = read_model(invocation, asked);
+    if (read && asked.axes.back().values.size() > 1) {
+      return bad_input("--batch with bench op: needed one");
+    }
+    return read;
   }
   for (const char* flag : {"--model", "--mode", "--batch", "--classes"}) {
     if (invocation.has(flag)) {
-      return bad_input(fmt::format("{} with bench op, which has no model", flag));
+      return bad_input(fmt::format("{} with bench op matmul MxKxN, which has no model", flag));
     }
   }
   const auto shape = product_shape(words[2]);
@@ -148,7 +159,7 @@ Result<Asked> read(const Invocation& invocation) {
   if (!subject) {
     return subject.error();
   }
-  if (!asked.product && asked.trains) {
+  if (!asked.is_op && asked.trains) {
     if (const auto fine = preflight_all(invocation, asked); !fine) {
       return fine.error();
     }
@@ -247,7 +258,11 @@ Result<void> show_rows(const Invocation& invocation,
   if (format == "csv") {
     return print(bench_csv(header, rows));
   }
-  return print(for_stdout(bench_document(header, rows), kVeryWide));
+  Document document = bench_document(header, rows);
+  for (const std::string& loss : narrow_losses(rows)) {
+    document.blocks.push_back(Note{loss, false});
+  }
+  return print(for_stdout(document, kVeryWide));
 }
 
 // Nothing that was measured can be used: a script learns it from the exit status.
@@ -264,16 +279,36 @@ Result<void> judge(const RecordHeader& header, const std::vector<Measurement>& r
                                 : ": their notes say why")};
 }
 
-std::unique_ptr<EngineTask> task_of(const Asked& asked, EngineDevice device) {
-  if (asked.product) {
-    return product_task(*asked.product, std::move(device));
+// The batch of the model is one for all of its products; the shape takes the place of its axis.
+Result<std::unique_ptr<EngineTask>> products_task(Asked& asked, EngineDevice device) {
+  const double batch = std::get<double>(asked.axes.back().values.front());
+  auto shapes =
+      products_of(asked.choice, asked.trains, std::llround(batch), device.backend->target());
+  if (!shapes) {
+    return shapes.error();
+  }
+  GridAxis axis{shape_knob(), {}};
+  for (const ProductShape& shape : *shapes) {
+    axis.values.emplace_back(text(shape));
+  }
+  asked.axes.pop_back();
+  asked.axes.insert(asked.axes.begin(), std::move(axis));
+  std::string name = fmt::format("{}, {}, batch {:g}", asked.choice.model.name,
+                                 asked.trains ? "train" : "infer", batch);
+  return product_task(std::move(*shapes), std::move(name), std::move(device));
+}
+
+Result<std::unique_ptr<EngineTask>> task_of(Asked& asked, EngineDevice device) {
+  if (asked.is_op) {
+    return asked.product ? product_task(*asked.product, std::move(device))
+                         : products_task(asked, std::move(device));
   }
   return asked.trains ? train_task(asked.choice, std::move(device))
                       : infer_task(asked.choice, std::move(device));
 }
 
 Result<void> run(const Invocation& invocation) {
-  const auto asked = read(invocation);
+  auto asked = read(invocation);
   if (!asked) {
     return asked.error();
   }
@@ -286,8 +321,11 @@ Result<void> run(const Invocation& invocation) {
     return rates.error();
   }
   auto task = task_of(*asked, {backend->get(), *rates});
+  if (!task) {
+    return task.error();
+  }
   const GridSearch search(asked->axes, std::make_unique<RepeatedSearch>(1));
-  if (const auto fine = check_settings(search, *task); !fine) {
+  if (const auto fine = check_settings(search, **task); !fine) {
     return fine.error();
   }
   SteadyClock clock;
@@ -295,7 +333,7 @@ Result<void> run(const Invocation& invocation) {
   if (!device) {
     return device.error();
   }
-  EngineWorkload workload(std::move(task), clock, (*backend)->target().memory);
+  EngineWorkload workload(std::move(*task), clock, (*backend)->target().memory);
   const RecordHeader header = header_of(**device, workload, *asked);
   auto file = open_record(invocation, header);
   if (!file) {
@@ -315,11 +353,12 @@ Command bench_command() {
   Command command;
   command.name = "bench";
   command.summary = "measure the engine's own steps";
-  command.arguments = "[op matmul MxKxN]";
+  command.arguments = "[op matmul [MxKxN]]";
   command.description =
       "Measures training steps or forward passes of a model on this machine's processors or on "
       "a card, on random data, for every precision and batch of the lists; or one product of "
-      "matrices. A "
+      "matrices, or with --model all that a step of it has, and then in which of them narrow "
+      "formats are no faster. A "
       "row has step time (median, 5 and 95 %, 95 % interval of the median), speed, watts and "
       "joules where the machine has a meter, bytes of the plan and of the process, FLOPs, the "
       "time that the plan predicts from rates measured once on this machine, and whether the "
@@ -347,6 +386,8 @@ Command bench_command() {
        "is bf16 worth it here, and at which batch?"},
       {"halfwatt bench op matmul 3152x192x768 --precision fp32,bf16 --format csv",
        "one product of vit_tiny, for a spreadsheet"},
+      {"halfwatt bench op matmul --model vit_base_patch16_224 --precision fp32,bf16,fp8",
+       "in which of its products do narrow formats not pay?"},
   };
   command.run = run;
   return command;

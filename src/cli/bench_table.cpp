@@ -7,6 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "engine/passes/precision.h"
+#include "engine/tensor/dtype.h"
+#include "workloads/product_task.h"
+
 namespace halfwatt {
 namespace {
 
@@ -189,6 +193,35 @@ Document bench_document(const RecordHeader& header, const std::vector<Measuremen
         Note{fmt::format("{}: {}", word(note), sentence(note)), invalidates(note)});
   }
   return document;
+}
+
+std::vector<std::string> narrow_losses(const std::vector<Measurement>& rows) {
+  const auto is_narrow = [](const Measurement& row) {
+    const auto precision = precision_named(knob_of(row, "precision"));
+    return precision && facts(precision->compute).bytes < facts(DType::f32).bytes;
+  };
+  std::vector<std::string> all;
+  for (const Measurement& row : rows) {
+    const std::string shape = knob_of(row, shape_knob().name);
+    if (shape.empty() || !row.counts() || !is_narrow(row)) {
+      continue;
+    }
+    const Measurement* wide = nullptr;
+    for (const Measurement& other : rows) {
+      const bool fits =
+          knob_of(other, shape_knob().name) == shape && other.counts() && !is_narrow(other);
+      if (fits && (wide == nullptr || other.work.step_time < wide->work.step_time)) {
+        wide = &other;
+      }
+    }
+    if (wide != nullptr && !(row.work.step_time < wide->work.step_time)) {
+      all.push_back(fmt::format("{}: {} is no faster than {} ({:.4g} and {:.4g} ms)", shape,
+                                knob_of(row, "precision"), knob_of(*wide, "precision"),
+                                row.work.step_time.value() * kMilli,
+                                wide->work.step_time.value() * kMilli));
+    }
+  }
+  return all;
 }
 
 std::string bench_csv(const RecordHeader& header, const std::vector<Measurement>& rows) {

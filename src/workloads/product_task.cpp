@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/ops/builder.h"
 #include "engine/plan/plan.h"
+#include "engine/train/trainer.h"
 #include "workloads/plan_run.h"
 
 namespace halfwatt {
@@ -22,10 +25,17 @@ Graph product(const ProductShape& shape, const Precision& precision) {
   Graph graph;
   Builder build(graph);
   build.set_name("product");
-  const Value a = build.input("a", {dtype, Shape{shape.m, shape.k}});
-  const Value b = build.input("b", {dtype, Shape{shape.n, shape.k}});
+  const auto [m, k, n] = std::array{shape.m, shape.k, shape.n};
+  const Value a = build.input("a", {dtype, shape.transpose_a ? Shape{k, m} : Shape{m, k}});
+  const Value b = build.input("b", {dtype, shape.transpose_b ? Shape{n, k} : Shape{k, n}});
   std::vector<Value> inputs = {a, b};
-  Attributes attributes{{"transpose_b", true}};  // as weights lie
+  Attributes attributes;
+  for (const auto& [key, transposes] : {std::pair("transpose_a", shape.transpose_a),
+                                        std::pair("transpose_b", shape.transpose_b)}) {
+    if (transposes) {
+      attributes.set(key, true);
+    }
+  }
   if (!is_stored) {
     attributes.set("math_a", precision.compute);
     attributes.set("math_b", precision.compute);
@@ -41,16 +51,20 @@ Graph product(const ProductShape& shape, const Precision& precision) {
 
 class ProductTask final : public EngineTask {
  public:
-  ProductTask(const ProductShape& shape, EngineDevice device)
-      : shape_(shape), device_(std::move(device)) {
-    info_.name = fmt::format("matmul {}x{}x{}", shape.m, shape.k, shape.n);
-    info_.labels = {{"op", "matmul"},
-                    {"shape", fmt::format("{}x{}x{}", shape.m, shape.k, shape.n)}};
+  /// Of one shape there is no knob.
+  ProductTask(std::vector<ProductShape> shapes,
+              std::vector<Knob> knobs,
+              WorkloadInfo info,
+              EngineDevice device)
+      : shapes_(std::move(shapes)),
+        knobs_(std::move(knobs)),
+        device_(std::move(device)),
+        info_(std::move(info)) {
     info_.unit = "product";
   }
 
   const WorkloadInfo& info() const override { return info_; }
-  std::vector<Knob> knobs() const override { return {model_knobs().front()}; }
+  std::vector<Knob> knobs() const override { return knobs_; }
   double items(const Setting&) const override { return 1; }
 
   Result<Prediction> predict(const Setting& setting) const override {
@@ -85,10 +99,24 @@ class ProductTask final : public EngineTask {
     if (!precision) {
       return precision.error();
     }
-    return lower(product(shape_, *precision), {&device_.backend->target(), 1});
+    return lower(product(shape_of(setting), *precision), {&device_.backend->target(), 1});
   }
 
-  ProductShape shape_;
+  const ProductShape& shape_of(const Setting& setting) const {
+    for (const auto& [name, value] : setting.values()) {
+      if (name == shape_knob().name) {
+        const auto found =
+            std::find_if(shapes_.begin(), shapes_.end(),
+                         [&](const ProductShape& shape) { return text(shape) == text(value); });
+        HALFWATT_CHECK(found != shapes_.end(), "a shape of the task's own");
+        return *found;
+      }
+    }
+    return shapes_.front();
+  }
+
+  std::vector<ProductShape> shapes_;
+  std::vector<Knob> knobs_;
   EngineDevice device_;
   WorkloadInfo info_;
 };
@@ -120,8 +148,63 @@ Result<ProductShape> product_shape(std::string_view text) {
   return ProductShape{m, k, n};
 }
 
+std::string text(const ProductShape& shape) {
+  return fmt::format("{}x{}x{} {}{}", shape.m, shape.k, shape.n, shape.transpose_a ? "T" : "N",
+                     shape.transpose_b ? "T" : "N");
+}
+
+Result<std::vector<ProductShape>> products_of(const ModelChoice& choice,
+                                              bool trains,
+                                              std::int64_t batch,
+                                              const Target& target) {
+  TrainRecipe recipe;
+  recipe.model = choice.model;
+  recipe.batch = batch;
+  const auto plans = training_plans(recipe, target);
+  if (!plans) {
+    return plans.error();
+  }
+  const Graph& graph = plans->front().graph;
+  std::vector<ProductShape> all;
+  for (const Node& node : graph.nodes()) {
+    if (node.op != Op::matmul || (!trains && node.phase != Phase::forward)) {
+      continue;
+    }
+    const Shape& a = graph.type(node.inputs[0]).shape;
+    const Shape& b = graph.type(node.inputs[1]).shape;
+    ProductShape shape;
+    shape.transpose_a = node.attributes.flag("transpose_a");
+    shape.transpose_b = node.attributes.flag("transpose_b");
+    shape.m = shape.transpose_a ? a.last(0) : a.rows();
+    shape.k = shape.transpose_a ? a.rows() : a.last(0);
+    shape.n = shape.transpose_b ? b.rows() : b.last(0);
+    if (std::find(all.begin(), all.end(), shape) == all.end()) {
+      all.push_back(shape);
+    }
+  }
+  return all;
+}
+
+Knob shape_knob() { return {"shape", "", {}}; }
+
 std::unique_ptr<EngineTask> product_task(const ProductShape& shape, EngineDevice device) {
-  return std::make_unique<ProductTask>(shape, std::move(device));
+  const std::string extents = fmt::format("{}x{}x{}", shape.m, shape.k, shape.n);
+  WorkloadInfo info;
+  info.name = "matmul " + extents;
+  info.labels = {{"op", "matmul"}, {"shape", extents}};
+  return std::make_unique<ProductTask>(std::vector{shape}, std::vector{model_knobs().front()},
+                                       std::move(info), std::move(device));
+}
+
+std::unique_ptr<EngineTask> product_task(std::vector<ProductShape> shapes,
+                                         std::string name,
+                                         EngineDevice device) {
+  WorkloadInfo info;
+  info.labels = {{"op", "matmul"}, {"of", name}};
+  info.name = "matmul of " + std::move(name);
+  return std::make_unique<ProductTask>(std::move(shapes),
+                                       std::vector{shape_knob(), model_knobs().front()},
+                                       std::move(info), std::move(device));
 }
 
 }  // namespace halfwatt

@@ -109,6 +109,18 @@ TEST(Bench, measures_one_product) {
   EXPECT_EQ(json["rows"][0]["gigaflops_per_step"].get<double>(), 2e-9 * 64 * 32 * 16);
 }
 
+// fp16 is emulated on processors, and so never the faster one.
+TEST(Bench, measures_the_products_of_a_model_and_says_where_narrow_formats_do_not_pay) {
+  const std::string words =
+      "bench op matmul --model vit_micro_patch4_16 --mode infer --batch 2 "
+      "--precision fp32,fp16 --seconds 0.1 ";
+  const Outcome outcome = run_bench(words);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("shape"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("NT: fp16 is no faster than fp32 ("), std::string::npos)
+      << outcome.out;
+}
+
 TEST(Bench, refuses_bad_input_before_anything_runs) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"bench --model resnet", "--model: "},
@@ -125,6 +137,9 @@ TEST(Bench, refuses_bad_input_before_anything_runs) {
       {"bench op gelu 1x1x1", "needed nothing, or op matmul MxKxN"},
       {"bench op matmul 1x1", "needed MxKxN"},
       {"bench op matmul 1x1x1 --batch 4", "--batch with bench op"},
+      {"bench op matmul", "or op matmul --model NAME"},
+      {"bench op matmul --model vit_micro_patch4_16 --batch 1,2",
+       "--batch with bench op: needed one"},
       {"bench --resume", "--resume needs --record"},
   };
   for (const auto& [words, message] : wrong) {
