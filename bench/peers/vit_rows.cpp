@@ -126,7 +126,11 @@ Plan plan_of(const Asked& asked, const Target& target) {
   recipe.precision = asked.precision;
   recipe.optimizer = optimizer_for(asked.precision);
   recipe.batch = asked.batch;
-  return std::move(taken(training_plans(recipe, target)).front());
+  Plan plan = std::move(taken(training_plans(recipe, target)).front());
+  for (PlanInput& input : plan.inputs) {
+    input.fed_ahead = false;  // the batch stays
+  }
+  return plan;
 }
 
 std::vector<double> doubles(const Tensor& tensor) {
@@ -157,7 +161,18 @@ class Row {
     bind(asked);
   }
 
-  void step() { done(session_->run(0)); }
+  /// Enqueues a step, as torch's calls do.
+  void step() {
+    if (session_->started() == Snapshots::kMost) {
+      taken(session_->take());
+    }
+    done(session_->start(0));
+  }
+  void wait() {
+    while (session_->started() > 0) {
+      taken(session_->take());
+    }
+  }
   /// Training steps that changed the weights, of all so far.
   std::int64_t applied() const {
     return trains_ ? states_.save(kApplied).as<std::int64_t>()[0] : 0;
@@ -232,12 +247,14 @@ double lead_in(Row& row) {
   for (int at = 0; at < kLeadSteps || now() < begin + kLeadSeconds; ++at) {
     const double before = now();
     row.step();
+    row.wait();
     fastest = at == 0 ? now() - before : std::min(fastest, now() - before);
   }
   return fastest;
 }
 
-/// One window of about that many seconds, told in a line.
+/// One window of about that many seconds, told in a line; its steps are waited for once, at the
+/// end.
 void window(Row& row, const Backend& backend, double seconds) {
   const auto steps = std::max<std::int64_t>(1, std::llround(seconds / lead_in(row)));
   const std::int64_t applied = row.applied();
@@ -245,6 +262,7 @@ void window(Row& row, const Backend& backend, double seconds) {
   for (std::int64_t at = 0; at < steps; ++at) {
     row.step();
   }
+  row.wait();
   const double end = now();
   const NumericalState state = row.state(steps, row.applied() - applied);
   fmt::print(
@@ -257,6 +275,7 @@ void window(Row& row, const Backend& backend, double seconds) {
 /// The first step, and what it gave.
 void first(Row& row) {
   row.step();
+  row.wait();
   fmt::print("{{\"first\": {}, \"versions\": {{\"halfwatt\": \"{}\"}}}}\n",
              json_list(row.numbers()), kVersion);
   std::fflush(stdout);

@@ -55,6 +55,38 @@ class Executable {
   /// All steps in order. Throws Failure if the device is lost, with the name of the step where
   /// steps run one by one; where they run as one, all are done at once, at the end.
   virtual void run(StepProgress& progress) = 0;
+  /// The same without waiting for the end, where the device goes on by itself. What is asked of
+  /// it later comes after. `progress` hears of no step then.
+  virtual void start(StepProgress& progress) { run(progress); }
+};
+
+/// The way of an input to its device, for values that come while the device still computes with
+/// those before.
+class Feed {
+ public:
+  virtual ~Feed() = default;
+  /// Where the next value is to be written, in memory of the host. Waits while two are still on
+  /// their way. Throws Failure if the device is lost.
+  virtual std::span<std::byte> next() = 0;
+  /// Sends what was written there. What was started before does not see it, what comes later
+  /// does.
+  virtual void send() = 0;
+};
+
+/// Copies of some memory of a device, each as it was when it was asked for, which come while
+/// the device goes on.
+class Snapshots {
+ public:
+  static constexpr int kMost = 8;  ///< that are asked for and not dropped
+
+  virtual ~Snapshots() = default;
+  /// Asks for one more.
+  virtual void take() = 0;
+  /// Whether the oldest is there. Throws Failure if the device is lost.
+  virtual bool is_there() = 0;
+  /// The oldest, waited for; good until it is dropped. Throws Failure if the device is lost.
+  virtual std::span<const std::byte> oldest() = 0;
+  virtual void drop_oldest() = 0;
 };
 
 /// What runs plans on a device. Used by one thread at a time.
@@ -68,6 +100,11 @@ class Backend {
   virtual std::size_t allocated() const = 0;
   virtual void upload(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void download(std::span<std::byte> to, const std::byte* from) = 0;
+  /// To `bytes` of an input at `to`. Takes as many bytes of the device again where
+  /// target().feeds_ahead, and else none. Throws Failure if there is too little memory.
+  virtual std::unique_ptr<Feed> feed(std::byte* to, std::size_t bytes);
+  /// Of `bytes` at `from`. Throws Failure if there is too little memory of the host.
+  virtual std::unique_ptr<Snapshots> snapshots(const std::byte* from, std::size_t bytes);
   /// `plan` and what `bound` names outlive the executable.
   virtual std::unique_ptr<Executable> compile(const Plan& plan,
                                               int device,

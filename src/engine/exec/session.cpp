@@ -94,8 +94,10 @@ void Session::add(Plan plan) {
     states_->ensure(specs, *backends_[device]);
   }
   for (const PlanInput& input : plan.inputs) {
-    program.inputs.push_back(backends_[static_cast<std::size_t>(input.device)]->allocate(
-        aligned(input.type.bytes())));
+    Backend& backend = *backends_[static_cast<std::size_t>(input.device)];
+    const std::size_t bytes = input.type.bytes();
+    const Buffer& buffer = program.inputs.emplace_back(backend.allocate(aligned(bytes)));
+    program.feeds.push_back(input.fed_ahead ? backend.feed(buffer.data(), bytes) : nullptr);
   }
   for (const Node& node : plan.graph.nodes()) {
     if (node.op == Op::write) {
@@ -109,10 +111,13 @@ void Session::add(Plan plan) {
 void Session::compile() {
   for (std::size_t device = 0; device < backends_.size(); ++device) {
     std::size_t largest = 0;
+    std::size_t numbers = 0;
     for (const Program& program : programs_) {
       largest = std::max(largest, program.plan.devices[device].arena);
+      numbers = std::max(numbers, program.plan.devices[device].numbers);
     }
     arenas_.push_back(backends_[device]->allocate(largest));
+    snapshots_.push_back(backends_[device]->snapshots(arenas_[device].data(), numbers));
   }
   for (Program& program : programs_) {
     for (std::size_t device = 0; device < backends_.size(); ++device) {
@@ -143,13 +148,26 @@ bool Session::has_input(int plan, std::string_view input) const {
 }
 
 void Session::bind(int plan, std::string_view input, const TensorView& value) {
+  bind(plan, input, [&](const TensorView& to) {
+    HALFWATT_CHECK(to.type == value.type, "an input of the type that the plan has");
+    std::copy_n(value.data, value.bytes().size(), to.data);
+  });
+}
+
+void Session::bind(int plan, std::string_view input, const Fill& fill) {
   const Program& program = programs_[static_cast<std::size_t>(plan)];
   for (std::size_t at = 0; at < program.plan.inputs.size(); ++at) {
     const PlanInput& each = program.plan.inputs[at];
     if (each.name == input) {
-      HALFWATT_CHECK(each.type == value.type, "an input of the type that the plan has");
+      if (const auto& feed = program.feeds[at]) {
+        fill({each.type, feed->next().data()});
+        feed->send();
+        return;
+      }
+      const Tensor value(each.type);
+      fill(value.view());
       backends_[static_cast<std::size_t>(each.device)]->upload(program.inputs[at].data(),
-                                                               value.bytes());
+                                                               value.view().bytes());
       return;
     }
   }
@@ -177,8 +195,9 @@ void Session::note_written(const Program& program) {
   }
 }
 
-Result<void> Session::run(int plan, const OnStep& on_step) {
-  Program& program = programs_[static_cast<std::size_t>(plan)];
+Result<void> Session::run_devices(const Program& program,
+                                  const OnStep& on_step,
+                                  const RunDevice& run_one) {
   check_copies(program);
   StepCounts counts(backends_.size(), on_step);
   std::mutex mutex;
@@ -191,7 +210,7 @@ Result<void> Session::run(int plan, const OnStep& on_step) {
   // Whatever is thrown: the other devices wait for this one, and a thread must not leak it.
   const auto run_device = [&](std::size_t device) {
     try {
-      program.executables[device]->run(counts);
+      run_one(device, counts);
     } catch (const Failure& failure) {
       give_up(failure.error());
     } catch (const std::exception& unforeseen) {
@@ -210,6 +229,69 @@ Result<void> Session::run(int plan, const OnStep& on_step) {
     return *first;
   }
   note_written(program);
+  return {};
+}
+
+Result<void> Session::run(int plan, const OnStep& on_step) {
+  const Program& program = programs_[static_cast<std::size_t>(plan)];
+  return run_devices(program, on_step, [&](std::size_t device, StepProgress& progress) {
+    program.executables[device]->run(progress);
+  });
+}
+
+Result<void> Session::start(int plan) {
+  const Program& program = programs_[static_cast<std::size_t>(plan)];
+  const auto ran = run_devices(program, {}, [&](std::size_t device, StepProgress& progress) {
+    program.executables[device]->start(progress);
+    snapshots_[device]->take();
+  });
+  if (ran) {
+    started_.push_back(plan);
+  }
+  return ran;
+}
+
+Result<bool> Session::is_done() {
+  try {
+    return std::all_of(snapshots_.begin(), snapshots_.end(),
+                       [](const auto& each) { return each->is_there(); });
+  } catch (const Failure& failure) {
+    return failure.error();
+  }
+}
+
+Result<Session::Numbers> Session::take() {
+  HALFWATT_CHECK(!started_.empty(), "a run that was started");
+  try {
+    Numbers numbers;
+    numbers.plan_ = started_.front();
+    numbers.results_ = &plan(numbers.plan_).results;
+    for (const auto& each : snapshots_) {
+      const auto bytes = each->oldest();
+      numbers.bytes_.emplace_back(bytes.begin(), bytes.end());
+      each->drop_oldest();
+    }
+    started_.pop_front();
+    return numbers;
+  } catch (const Failure& failure) {
+    return failure.error();
+  }
+}
+
+Tensor Session::Numbers::result(std::string_view name) const {
+  for (const PlanResult& each : *results_) {
+    if (each.name == name) {
+      Tensor tensor(each.place.type);
+      const auto& bytes = bytes_[static_cast<std::size_t>(each.device)];
+      const std::size_t size = each.place.type.bytes();
+      HALFWATT_CHECK(
+          each.place.space == Place::Space::arena && each.place.offset + size <= bytes.size(),
+          "a result that comes back with its run");
+      std::copy_n(bytes.data() + each.place.offset, size, tensor.view().data);
+      return tensor;
+    }
+  }
+  HALFWATT_CHECK(false, "a result that the plan has");
   return {};
 }
 

@@ -75,18 +75,17 @@ Value head(const VitConfig& config,
            Value x,
            std::optional<Value> random) {
   const bool mean = config.pool == VitConfig::Pool::mean;
-  const Value normed = mean ? x : layers.layer_norm("norm", x, config.eps);
   build.set_name("pool");
   const std::int64_t batch = build.type(x).shape[0];
-  const Value part = build.add(Op::slice, {normed},
+  const Value part = build.add(Op::slice, {x},
                                {{"axis", std::int64_t{1}},
                                 {"begin", std::int64_t{mean ? 1 : 0}},
                                 {"count", mean ? config.tokens() - 1 : std::int64_t{1}}});
   Value pooled = mean ? build.add(Op::mean, {part}, {{"axis", std::int64_t{1}}})
                       : build.reshape(part, Shape{batch, config.width});
-  if (mean) {
-    pooled = layers.layer_norm("fc_norm", pooled, config.eps);
-  }
+  // timm normalises all tokens and then takes one; rows are normalised one by one, so that this
+  // one alone is the same.
+  pooled = layers.layer_norm(mean ? "fc_norm" : "norm", pooled, config.eps);
   pooled = layers.dropout("head_drop", pooled, config.dropout, random);
   return layers.linear("head", pooled, config.classes);
 }

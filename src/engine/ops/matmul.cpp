@@ -171,17 +171,22 @@ Operands operands(Builder& build, const GradientCall& call) {
 InputGradients gradient(Builder& build, const GradientCall& call) {
   const bool transposed = call.node.attributes.flag("transpose_b");
   const auto bias = matmul_inputs(call.node).bias;
-  auto [a, b, dy] = operands(build, call);
+  const auto [a, b, dy] = operands(build, call);
+  const auto turned = [](Operand operand, bool transpose) {
+    operand.transpose = transpose;
+    return operand;
+  };
   InputGradients gradients(call.node.inputs.size());
-  if (call.wanted[0]) {
-    b.transpose = !transposed;
-    gradients[0] = product(build, call, dy, b);
-  }
+  // The weights' first: x is not needed after it, and x's gradient may lie where x did.
   if (call.wanted[1]) {
-    dy.transpose = transposed;
-    a.transpose = !transposed;
-    const Value of_b = transposed ? product(build, call, dy, a) : product(build, call, a, dy);
+    const Operand x = turned(a, !transposed);
+    const Operand of_y = turned(dy, transposed);
+    const Value of_b =
+        transposed ? product(build, call, of_y, x) : product(build, call, x, of_y);
     gradients[1] = build.reshape(of_b, build.type(b.value).shape);
+  }
+  if (call.wanted[0]) {
+    gradients[0] = product(build, call, dy, turned(b, !transposed));
   }
   if (bias && call.wanted[*bias]) {
     gradients[*bias] = build.sum_to(dy.value, build.type(call.node.inputs[*bias]).shape);

@@ -135,6 +135,7 @@ std::size_t workspace_of(const Graph& graph, int id, std::size_t product) {
 
 Target finished(Target target, std::size_t product_workspace) {
   target.id = {DeviceId::Kind::simulated, target.name};
+  target.feeds_ahead = true;  // they are GPUs
   target.workspace = [product_workspace](const Graph& graph, int id) {
     return workspace_of(graph, id, product_workspace);
   };

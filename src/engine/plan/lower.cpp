@@ -46,6 +46,12 @@ class Lowering {
       : memory_(place(graph, workspaces(graph, targets), static_cast<int>(targets.size()))) {
     plan_.graph = graph;
     plan_.devices.resize(targets.size());
+    const auto& nodes = graph.nodes();
+    const bool changes_states = std::any_of(
+        nodes.begin(), nodes.end(), [](const Node& node) { return node.op == Op::write; });
+    for (const Target& target : targets) {
+      feeds_ahead_.push_back(changes_states && target.feeds_ahead);
+    }
   }
 
   Plan run() {
@@ -53,6 +59,7 @@ class Lowering {
     steps();
     for (std::size_t device = 0; device < plan_.devices.size(); ++device) {
       plan_.devices[device].arena = memory_.arenas[device];
+      plan_.devices[device].numbers = memory_.numbers[device];
     }
     for (const GraphResult& result : plan_.graph.results()) {
       plan_.results.push_back({result.name, memory_.values.at(result.value),
@@ -68,7 +75,8 @@ class Lowering {
       if (node.op == Op::input) {
         plan_.devices[static_cast<std::size_t>(node.device)].inputs.push_back(
             static_cast<int>(plan_.inputs.size()));
-        plan_.inputs.push_back({node.attributes.word("input"), node.outputs[0], node.device});
+        plan_.inputs.push_back({node.attributes.word("input"), node.outputs[0], node.device,
+                                feeds_ahead_[static_cast<std::size_t>(node.device)]});
       }
       if (node.op == Op::read || node.op == Op::write) {
         home[index_of(node.attributes.word("state"))] = node.device;
@@ -168,6 +176,7 @@ class Lowering {
 
   Memory memory_;
   Plan plan_;
+  std::vector<bool> feeds_ahead_;                // by device
   std::vector<Wait> at_;                         // by node: its device and step
   std::vector<std::pair<int, Wait>> transfers_;  // out of which state
 };
@@ -191,6 +200,8 @@ std::size_t& part_of(Footprint& sum, StateRole role) {
 std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
+
+std::size_t PlanInput::bytes() const { return aligned(type.bytes()) * (fed_ahead ? 2 : 1); }
 
 Result<Plan> lower(const Graph& graph, std::span<const Target> targets) {
   if (const auto supported = check_support(graph, targets); !supported) {
@@ -216,7 +227,7 @@ Footprint shared_footprint(std::span<const Plan* const> plans, int device) {
       }
     }
     for (const int input : here.inputs) {
-      sum.inputs += aligned(plan->inputs[static_cast<std::size_t>(input)].type.bytes());
+      sum.inputs += plan->inputs[static_cast<std::size_t>(input)].bytes();
     }
     sum.arena = std::max(sum.arena, here.arena);
     for (const Step& step : here.steps) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/check.h"
 #include "engine/ops/op_def.h"
@@ -15,6 +16,7 @@ struct Storage {
   int index = 0;   // of the state or input
   int device = 0;  // of the arena
   Lifetime life;
+  bool is_number = false;  // a small result
 };
 
 class Placer {
@@ -61,6 +63,9 @@ class Placer {
     }
     for (const GraphResult& result : graph_->results()) {
       last_use_[shown(result.value)] = end;
+      if (graph_->type(result.value).bytes() <= kSmallResult) {
+        numbers_.insert(shown(result.value));
+      }
     }
   }
 
@@ -104,8 +109,9 @@ class Placer {
   }
 
   void choose_for(Value value) {
+    const bool is_number = numbers_.count(value) > 0;
     if (const auto write = written_.find(value);
-        write != written_.end() && can_lie_in_state(value, write->second)) {
+        write != written_.end() && !is_number && can_lie_in_state(value, write->second)) {
       const Node& node = graph_->node(write->second);
       add(value,
           {Place::Space::state, state_index(node.attributes.word("state")), node.device, {}});
@@ -116,12 +122,14 @@ class Placer {
       storage_of_[value] = *over;
       Lifetime& life = storages_[*over].life;
       life.last = std::max(life.last, last_use(value));
+      storages_[*over].is_number |= is_number;
       return;
     }
     add(value, {Place::Space::arena,
                 0,
                 graph_->node(value.node).device,
-                {bytes, value.node, last_use(value)}});
+                {bytes, value.node, last_use(value)},
+                is_number});
   }
 
   // Nobody needs what is in the state once `value` is computed, nor while it is.
@@ -172,6 +180,7 @@ class Placer {
 
   void lay_out() {
     memory_.arenas.resize(static_cast<std::size_t>(devices_));
+    memory_.numbers.resize(static_cast<std::size_t>(devices_));
     const Place none{Place::Space::arena, 0, 0, {DType::u8, Shape{0}}};
     memory_.workspaces.resize(static_cast<std::size_t>(graph_->size()), none);
     std::vector<std::size_t> offsets(storages_.size());
@@ -187,8 +196,15 @@ class Placer {
   void lay_out_device(int device, std::vector<std::size_t>& offsets) {
     std::vector<Lifetime> buffers;
     std::vector<std::size_t> owners;
+    std::size_t numbers = 0;
     for (std::size_t at = 0; at < storages_.size(); ++at) {
-      if (storages_[at].space == Place::Space::arena && storages_[at].device == device) {
+      if (storages_[at].space != Place::Space::arena || storages_[at].device != device) {
+        continue;
+      }
+      if (storages_[at].is_number) {
+        offsets[at] = numbers;
+        numbers += aligned(storages_[at].life.bytes);
+      } else {
         buffers.push_back(storages_[at].life);
         owners.push_back(at);
       }
@@ -203,15 +219,16 @@ class Placer {
       }
     }
     const Packing packing = pack(buffers);
-    memory_.arenas[static_cast<std::size_t>(device)] = packing.size;
+    memory_.numbers[static_cast<std::size_t>(device)] = numbers;
+    memory_.arenas[static_cast<std::size_t>(device)] = numbers + packing.size;
     for (std::size_t at = 0; at < values; ++at) {
-      offsets[owners[at]] = packing.offsets[at];
+      offsets[owners[at]] = numbers + packing.offsets[at];
     }
     for (std::size_t at = 0; at < scratch.size(); ++at) {
       const auto id = static_cast<std::size_t>(scratch[at]);
       memory_.workspaces[id] = {
           Place::Space::arena,
-          packing.offsets[values + at],
+          numbers + packing.offsets[values + at],
           0,
           {DType::u8, Shape{static_cast<std::int64_t>((*workspaces_)[id])}}};
     }
@@ -222,6 +239,7 @@ class Placer {
   int devices_;
   std::map<Value, int> last_use_;  // by value that is no reshape
   std::map<Value, int> written_;   // the first write of a value
+  std::set<Value> numbers_;        // small results
   std::map<Value, std::size_t> storage_of_;
   std::vector<Storage> storages_;
   int inputs_ = 0;

@@ -12,8 +12,9 @@ namespace halfwatt {
 /// Where every value and every workspace lies.
 struct Memory {
   std::map<Value, Place> values;
-  std::vector<Place> workspaces;    ///< by node
-  std::vector<std::size_t> arenas;  ///< by device: bytes
+  std::vector<Place> workspaces;     ///< by node
+  std::vector<std::size_t> arenas;   ///< by device: bytes
+  std::vector<std::size_t> numbers;  ///< by device: bytes of these that small results have
   /// By node: a write whose value lies in its state already, so that nothing is to be done.
   std::vector<bool> is_in_place;
 };
@@ -22,7 +23,8 @@ struct Memory {
 /// `workspaces`: bytes by node. Values live from the node that makes them to the last that uses
 /// them, results to the end. A reshape lies where its input does; a value that is written to a
 /// state lies in the state if nobody needs what was there; an output lies where an input does
-/// that is of one type and used for the last time, if its op allows that. The rest is packed,
+/// that is of one type and used for the last time, if its op allows that. Small results lie at
+/// the arena's begin from the first step to the last, and never in a state. The rest is packed,
 /// the largest first, each as low as it fits beside those that live with it.
 Memory place(const Graph& graph, const std::vector<std::size_t>& workspaces, int devices);
 

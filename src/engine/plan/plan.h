@@ -45,14 +45,23 @@ struct Step {
 struct DevicePlan {
   std::vector<Step> steps;
   std::size_t arena = 0;    ///< bytes
+  std::size_t numbers = 0;  ///< bytes at the arena's begin: its small results, which stay there
   std::vector<int> states;  ///< of the graph, that lie on this device
   std::vector<int> inputs;  ///< of Plan::inputs, that are bound on this device
 };
+
+/// Results of up to so many bytes come back together with every run.
+inline constexpr std::size_t kSmallResult = 64;
 
 struct PlanInput {
   std::string name;
   TensorType type;
   int device = 0;
+  /// Its values come while runs before compute: those of a step that changes states, where the
+  /// target feeds ahead. It is held twice then.
+  bool fed_ahead = false;
+
+  std::size_t bytes() const;
 };
 
 struct PlanResult {

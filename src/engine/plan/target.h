@@ -43,6 +43,9 @@ struct Target {
   /// How weights [features, width] that are only loaded best lie for a linear node; none: row
   /// by row. Empty: always so.
   std::function<std::optional<Panels>(DType, const Shape& weights)> panels;
+  /// Whether values of inputs are brought to it while it computes with those before, for which
+  /// it needs their bytes twice.
+  bool feeds_ahead = false;
   std::string source;  ///< where the rates come from: "data sheet"
   /// What the last bits of its results depend on, by what it is: threads, isa, libraries.
   std::map<std::string, std::string> arithmetic;

@@ -146,24 +146,31 @@ void quantize(std::span<const float> from, float scale, std::span<std::int8_t> t
   }
 }
 
-Tensor rows_as(const TensorView& from, std::int64_t first, const TensorType& type) {
-  const std::int64_t rows = type.shape[0];
+void rows_into(const TensorView& from, std::int64_t first, const TensorView& to) {
+  const std::int64_t rows = to.type.shape[0];
   const std::int64_t all = from.type.shape[0];
-  HALFWATT_CHECK(all > 0 && from.type.shape.elements() / all * rows == type.shape.elements(),
+  HALFWATT_CHECK(all > 0 && from.type.shape.elements() / all * rows == to.type.shape.elements(),
                  "rows of as many elements");
-  Tensor piece(TensorType{from.type.dtype, type.shape});
-  const std::size_t bytes = from.type.bytes() / static_cast<std::size_t>(all);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto place = static_cast<std::size_t>(std::min(first + row, all - 1));
-    std::copy_n(from.data + place * bytes, bytes,
-                piece.view().data + static_cast<std::size_t>(row) * bytes);
+  const Shape row = to.type.shape.with(0, 1);
+  const std::size_t from_bytes = TensorType{from.type.dtype, row}.bytes();
+  const std::size_t to_bytes = TensorType{to.type.dtype, row}.bytes();
+  const auto rows_of = [&](std::int64_t place, std::int64_t at, std::int64_t count) {
+    const Shape shape = to.type.shape.with(0, count);
+    convert(
+        {{from.type.dtype, shape}, from.data + static_cast<std::size_t>(place) * from_bytes},
+        {{to.type.dtype, shape}, to.data + static_cast<std::size_t>(at) * to_bytes});
+  };
+  const std::int64_t there = std::clamp<std::int64_t>(all - first, 0, rows);
+  rows_of(first, 0, there);
+  for (std::int64_t row_at = there; row_at < rows; ++row_at) {
+    rows_of(all - 1, row_at, 1);
   }
-  if (type.dtype == from.type.dtype) {
-    return piece;
-  }
-  Tensor converted(type);
-  convert(piece.view(), converted.view());
-  return converted;
+}
+
+Tensor rows_as(const TensorView& from, std::int64_t first, const TensorType& type) {
+  Tensor rows(type);
+  rows_into(from, first, rows.view());
+  return rows;
 }
 
 }  // namespace halfwatt

@@ -303,9 +303,11 @@ void convert(const TensorView& from,
              const TensorView& to,
              Overflow overflow = Overflow::as_format);
 
-/// Rows of `from` along its outermost extent, as many as `type` has, from `first` on, in its
-/// dtype and shape; the last row again where there are no more. `from` has one row at least,
-/// and each has as many elements as one of `type`.
+/// Writes rows of `from` along its outermost extent, as many as `to` has, from `first` on, in
+/// its dtype and shape; the last row again where there are no more. `from` has one row at
+/// least, and each has as many elements as one of `to`.
+void rows_into(const TensorView& from, std::int64_t first, const TensorView& to);
+/// The same as a tensor of that type.
 Tensor rows_as(const TensorView& from, std::int64_t first, const TensorType& type);
 
 /// Writes `quantized` of every number; spans of equal length, a positive scale.

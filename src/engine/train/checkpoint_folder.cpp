@@ -145,7 +145,7 @@ void CheckpointFolder::drop_old(std::int64_t attempt) const {
   }
 }
 
-Result<void> CheckpointFolder::save(const Trainer& trainer, const TrainPosition& position) {
+Result<void> CheckpointFolder::save(Trainer& trainer, const TrainPosition& position) {
   const fs::path file = file_of(trainer.attempts());
   const std::optional<fs::path> old_best = best();
   const bool is_best = old_best && old_best->filename() == file.filename();

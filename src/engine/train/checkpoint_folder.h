@@ -33,7 +33,7 @@ class CheckpointFolder {
   /// Saves a training, as the last one, and as the best if its score is above all before. Then
   /// those go that are too many. Errors: as Trainer::save(), and then all is as it was; a link
   /// cannot be made.
-  Result<void> save(const Trainer& trainer, const TrainPosition& position);
+  Result<void> save(Trainer& trainer, const TrainPosition& position);
 
   /// Where to go on from; nullopt if nothing was saved.
   std::optional<std::filesystem::path> last() const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <deque>
 
 #include "engine/tensor/convert.h"
 
@@ -104,7 +105,8 @@ class Fit {
         return batch.error();
       }
       if (!*batch) {
-        return end;
+        const auto told = tell(0);
+        return told ? Result<FitEnd>(end) : told.error();
       }
       const auto done = step(**batch, begun);
       if (!done) {
@@ -119,6 +121,15 @@ class Fit {
   }
 
  private:
+  // The device has one step to do while the pictures of the next are brought to it.
+  static constexpr std::size_t kAhead = 2;
+
+  /// A step that was started, and when the wait for its pictures began.
+  struct Started {
+    StepEvent event;
+    Seconds begun;
+  };
+
   Result<void> step(Batch& batch, Seconds begun) {
     StepEvent event;
     event.epoch = batch.at.epoch;
@@ -127,12 +138,44 @@ class Fit {
     event.step = batch.at.images / trainer_->step_size() + 1;
     event.waited = batch.waited;
     event.bad = std::move(batch.bad);
-    auto report = trainer_->step(as_set(batch, data_->train->classes().size()));
-    if (!report) {
-      return report.error();
+    const auto started = trainer_->start(as_set(batch, data_->train->classes().size()));
+    if (!started) {
+      return started.error();
     }
-    event.took = now() - begun;
-    event.report = std::move(*report);
+    started_.push_back({std::move(event), begun});
+    return tell(kAhead);
+  }
+
+  // Tells of the steps that are done, and waits until no more than `ahead` are not.
+  Result<void> tell(std::size_t ahead) {
+    while (!started_.empty()) {
+      auto report = started_.size() > ahead ? waited_report() : trainer_->report_if_done();
+      if (!report) {
+        return report.error();
+      }
+      if (!*report) {
+        return {};
+      }
+      if (const auto told = tell(std::move(**report)); !told) {
+        return told.error();
+      }
+    }
+    return {};
+  }
+
+  Result<std::optional<StepReport>> waited_report() {
+    auto report = trainer_->report();
+    return report ? Result<std::optional<StepReport>>(std::move(*report)) : report.error();
+  }
+
+  Result<void> tell(StepReport report) {
+    StepEvent event = std::move(started_.front().event);
+    // Of steps that overlap, each took what it came later than the one before.
+    const Seconds begun = std::max(started_.front().begun, last_end_);
+    started_.pop_front();
+    last_end_ = now();
+    event.took = last_end_ - begun;
+    event.report = std::move(report);
     observer_->on_step(event);
     return event.report.state == NumericalState::dead
                ? Error{ErrorKind::workload,
@@ -148,6 +191,9 @@ class Fit {
     TrainPosition position{batch.next.epoch, batch.next.images, {}};
     const bool epoch_ends = batch.next.epoch > batch.at.epoch;
     if (epoch_ends && data_->held_out) {
+      if (const auto told = tell(0); !told) {
+        return told.error();
+      }
       auto evaluation = evaluate(batch.at.epoch);
       if (!evaluation) {
         return evaluation.error();
@@ -158,9 +204,11 @@ class Fit {
     }
     const Wish wish = observer_->wish ? observer_->wish() : Wish::go_on;
     end.ended_early = wish == Wish::end && position.epoch < epochs_;
-    const bool save =
-        epoch_ends || wish != Wish::go_on || folder_->is_due(trainer_->attempts());
-    return save ? folder_->save(*trainer_, position) : Result<void>();
+    if (!epoch_ends && wish == Wish::go_on && !folder_->is_due(trainer_->attempts())) {
+      return {};
+    }
+    const auto told = tell(0);
+    return told ? folder_->save(*trainer_, position) : told.error();
   }
 
   Result<Evaluation> evaluate(std::int64_t epoch) {
@@ -218,6 +266,8 @@ class Fit {
   std::int64_t epochs_;
   CheckpointFolder* folder_;
   const FitObserver* observer_;
+  std::deque<Started> started_;
+  Seconds last_end_;  ///< of the last step that was told of
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+#include "base/failure.h"
 #include "engine/models/fine_tuning.h"
 #include "engine/models/images.h"
 #include "engine/models/initial.h"
@@ -21,6 +23,10 @@ std::vector<double> doubles(const Tensor& tensor) {
   convert(tensor.view(), wide.view());
   const auto values = wide.as<double>();
   return {values.begin(), values.end()};
+}
+
+double number(const Session::Numbers& results, std::string_view name) {
+  return doubles(results.result(name))[0];
 }
 
 // To be read only.
@@ -130,8 +136,10 @@ Result<WeightsReport> Trainer::begin_with(const std::filesystem::path& path,
   return report;
 }
 
-Result<void> Trainer::save(const std::filesystem::path& path,
-                           const TrainPosition& position) const {
+Result<void> Trainer::save(const std::filesystem::path& path, const TrainPosition& position) {
+  if (const auto settled = settle(); !settled) {
+    return settled.error();
+  }
   if (state() == NumericalState::dead) {
     return Error{ErrorKind::workload,
                  fmt::format("the run is dead and is not saved: {}", watch_.reason())};
@@ -143,6 +151,10 @@ Result<void> Trainer::save(const std::filesystem::path& path,
 }
 
 Result<Trainer::Resumed> Trainer::restore(const std::filesystem::path& path) {
+  if (const auto settled = settle(); !settled) {
+    return settled.error();
+  }
+  reports_.clear();
   auto restored = read_checkpoint(path, recipe_, backend_->target(), states_);
   if (!restored) {
     return restored.error();
@@ -161,21 +173,18 @@ void Trainer::bind_key(int plan, std::int64_t first_sample) {
 void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid) {
   for (const PlanInput& input : session_->plan(plan).inputs) {
     if (input.name == "images") {
-      session_->bind(plan, input.name, rows_as(images.images.view(), first, input.type).view());
-    } else if (input.name == "labels") {
-      session_->bind(plan, input.name, rows_as(labels_of(images), first, input.type).view());
-    } else if (input.name == "valid") {
-      const std::vector<std::int64_t> count = {valid};
       session_->bind(plan, input.name,
-                     Tensor::of<std::int64_t>(DType::i64, Shape(), count).view());
+                     [&](const TensorView& to) { rows_into(images.images.view(), first, to); });
+    } else if (input.name == "labels") {
+      session_->bind(plan, input.name,
+                     [&](const TensorView& to) { rows_into(labels_of(images), first, to); });
+    } else if (input.name == "valid") {
+      session_->bind(plan, input.name,
+                     [&](const TensorView& to) { to.as<std::int64_t>()[0] = valid; });
     } else {
       bind_key(plan, progress_.part * recipe_.batch);
     }
   }
-}
-
-double Trainer::number(int plan, std::string_view result) const {
-  return doubles(session_->result(plan, result))[0];
 }
 
 Result<void> Trainer::check(const ImageSet& images) const {
@@ -195,7 +204,7 @@ Result<void> Trainer::check(const ImageSet& images) const {
   return {};
 }
 
-Result<StepReport> Trainer::step(const ImageSet& images) {
+Result<void> Trainer::start(const ImageSet& images) {
   if (const auto fine = check(images); !fine) {
     return fine.error();
   }
@@ -204,15 +213,20 @@ Result<StepReport> Trainer::step(const ImageSet& images) {
                                  progress_.part == 0 ? "a step takes" : "the step still needs",
                                  images_left()));
   }
-  std::optional<StepReport> report;
   for (std::int64_t first = 0; first < images.size(); first += recipe_.batch) {
-    auto done = run_part(images, first);
-    if (!done) {
-      return done.error();
+    if (const auto started = start_part(images, first); !started) {
+      return started.error();
     }
-    report = std::move(*done);
   }
-  return *report;
+  return {};
+}
+
+Result<StepReport> Trainer::step(const ImageSet& images) {
+  HALFWATT_CHECK(reports_due() == 0, "a step whose report is the next one");
+  if (const auto started = start(images); !started) {
+    return started.error();
+  }
+  return report();
 }
 
 Result<std::optional<StepReport>> Trainer::micro_step(const ImageSet& images) {
@@ -223,54 +237,129 @@ Result<std::optional<StepReport>> Trainer::micro_step(const ImageSet& images) {
     return bad_input(fmt::format("images: {} of them; a micro-batch takes {}", images.size(),
                                  recipe_.batch));
   }
-  return run_part(images, 0);
-}
-
-Result<std::optional<StepReport>> Trainer::run_part(const ImageSet& images,
-                                                    std::int64_t first) {
-  if (progress_.part == 0) {
-    ++progress_.attempt;
-    progress_.loss = 0;
+  if (const auto started = start_part(images, 0); !started) {
+    return started.error();
   }
-  bind(kTrain, images, first, recipe_.batch);
-  if (const auto ran = session_->run(kTrain); !ran) {
-    return ran.error();
-  }
-  progress_.loss += number(kTrain, "loss") / recipe_.micro_batches;
-  if (++progress_.part < recipe_.micro_batches) {
+  if (progress_.part > 0) {
     return std::optional<StepReport>();
   }
-  progress_.part = 0;
-  if (recipe_.micro_batches > 1) {
-    if (session_->has_input(kUpdate, kRandom)) {
-      bind_key(kUpdate, 0);
-    }
-    if (const auto ran = session_->run(kUpdate); !ran) {
-      return ran.error();
-    }
-  }
-  return std::optional(report(progress_.loss));
+  auto last = report();
+  return last ? Result<std::optional<StepReport>>(std::move(*last)) : last.error();
 }
 
-StepReport Trainer::report(double loss) {
-  const int plan = update_plan();
+Result<void> Trainer::start_part(const ImageSet& images, std::int64_t first) {
+  const bool begins = progress_.part == 0;
+  const bool ends = progress_.part + 1 == recipe_.micro_batches;
+  const bool updates = ends && recipe_.micro_batches > 1;
+  if (begins) {
+    ++progress_.attempt;
+  }
+  try {
+    bind(kTrain, images, first, recipe_.batch);
+  } catch (const Failure& lost) {
+    return lost.error();
+  }
+  progress_.part = ends ? 0 : progress_.part + 1;
+  if (const auto started = start_run(kTrain, begins, ends && !updates); !started || !updates) {
+    return started;
+  }
+  if (session_->has_input(kUpdate, kRandom)) {
+    bind_key(kUpdate, 0);
+  }
+  return start_run(kUpdate, false, true);
+}
+
+Result<void> Trainer::start_run(int plan, bool begins_step, bool ends_step) {
+  if (session_->started() == Snapshots::kMost) {
+    if (const auto taken = take_run(); !taken) {
+      return taken.error();
+    }
+  }
+  if (const auto started = session_->start(plan); !started) {
+    return started.error();
+  }
+  runs_.push_back({progress_.attempt, begins_step, ends_step});
+  due_ += ends_step ? 1 : 0;
+  return {};
+}
+
+// Waits for the oldest run and notes what it gave.
+Result<void> Trainer::take_run() {
+  const auto numbers = session_->take();
+  if (!numbers) {
+    return numbers.error();
+  }
+  const Run run = runs_.front();
+  runs_.pop_front();
+  if (run.begins_step) {
+    progress_.loss = 0;
+  }
+  if (numbers->plan() == kTrain) {
+    progress_.loss += number(*numbers, "loss") / static_cast<double>(recipe_.micro_batches);
+  }
+  if (run.ends_step) {
+    reports_.push_back(report_of(*numbers, run.attempt));
+    --due_;
+  }
+  return {};
+}
+
+Result<void> Trainer::settle() {
+  while (!runs_.empty()) {
+    if (const auto taken = take_run(); !taken) {
+      return taken.error();
+    }
+  }
+  return {};
+}
+
+Result<StepReport> Trainer::report() {
+  HALFWATT_CHECK(reports_due() > 0, "a step that was started");
+  while (reports_.empty()) {
+    if (const auto taken = take_run(); !taken) {
+      return taken.error();
+    }
+  }
+  StepReport oldest = std::move(reports_.front());
+  reports_.pop_front();
+  return oldest;
+}
+
+Result<std::optional<StepReport>> Trainer::report_if_done() {
+  while (reports_.empty() && !runs_.empty()) {
+    const auto done = session_->is_done();
+    if (!done || !*done) {
+      return done ? Result<std::optional<StepReport>>(std::nullopt) : done.error();
+    }
+    if (const auto taken = take_run(); !taken) {
+      return taken.error();
+    }
+  }
+  if (reports_.empty()) {
+    return std::optional<StepReport>();
+  }
+  auto oldest = report();
+  return oldest ? Result<std::optional<StepReport>>(std::move(*oldest)) : oldest.error();
+}
+
+StepReport Trainer::report_of(const Session::Numbers& results, std::int64_t attempt) {
   const bool scales = recipe_.precision.scale != Precision::Scale::none;
   StepNumbers numbers;
-  numbers.loss = loss;
-  numbers.overflowed = number(plan, "skipped") != 0;
+  numbers.loss = progress_.loss;
+  numbers.overflowed = number(results, "skipped") != 0;
   numbers.skipped = scales && numbers.overflowed;
   numbers.least_scale = recipe_.optimizer.floor_scale;
   numbers.parameters = learning_;
   const double base = recipe_.optimizer.rate;
-  numbers.rate_share = base > 0 ? number(plan, "rate") / base : 1;
+  numbers.rate_share = base > 0 ? number(results, "rate") / base : 1;
   if (scales) {
-    numbers.scale = number(plan, "scale");
+    numbers.scale = number(results, "scale");
   }
-  if (const auto bad = static_cast<std::int64_t>(number(plan, "first_bad")); bad >= 0) {
+  if (const auto bad = static_cast<std::int64_t>(number(results, "first_bad")); bad >= 0) {
     numbers.first_bad = gradients_[static_cast<std::size_t>(bad)];
   }
   for (const std::string& name : gradients_) {
-    const std::vector<double> tally = doubles(session_->result(plan, "tally:" + name));
+    const std::vector<double> tally = doubles(results.result("tally:" + name));
     if (tally[0] > 0 && numbers.not_finite == 0) {
       numbers.first_bad = name;
     }
@@ -278,28 +367,28 @@ StepReport Trainer::report(double loss) {
     numbers.unchanged += static_cast<std::int64_t>(tally[1]);
   }
   StepReport report;
-  report.attempt = progress_.attempt;
-  report.loss = loss;
-  report.gradient_norm = number(plan, "gradient_norm");
-  report.rate = number(plan, "rate");
+  report.attempt = attempt;
+  report.loss = numbers.loss;
+  report.gradient_norm = number(results, "gradient_norm");
+  report.rate = number(results, "rate");
   report.scale = numbers.scale;
   report.skipped = numbers.skipped;
   report.state = watch_.see(numbers);
   report.reason = watch_.reason();
   if (!report.skipped) {
-    report.warnings = amax_warnings(plan);
+    report.warnings = amax_warnings(results);
   }
   return report;
 }
 
 // An infinite amax would say of a scale that everything is to be 0.
-std::vector<std::string> Trainer::amax_warnings(int plan) const {
+std::vector<std::string> Trainer::amax_warnings(const Session::Numbers& results) const {
   std::vector<std::string> warnings;
-  for (const PlanResult& result : session_->plan(plan).results) {
+  for (const PlanResult& result : session_->plan(results.plan()).results) {
     if (result.name.rfind(kAmax, 0) != 0) {
       continue;
     }
-    if (const double amax = number(plan, result.name); !std::isfinite(amax)) {
+    if (const double amax = number(results, result.name); !std::isfinite(amax)) {
       const std::string operand = result.name.substr(kAmax.size());
       const std::string history = operand + std::string(kFp8History);
       warnings.push_back(fmt::format(
@@ -314,6 +403,9 @@ Result<Evaluation> Trainer::evaluate(const ImageSet& images) {
   if (const auto fine = images.size() > 0 ? check(images) : Result<void>(); !fine) {
     return fine.error();
   }
+  if (const auto settled = settle(); !settled) {
+    return settled.error();
+  }
   Evaluation sum;
   for (std::int64_t first = 0; first < images.size(); first += recipe_.batch) {
     const std::int64_t valid = std::min(recipe_.batch, images.size() - first);
@@ -321,7 +413,7 @@ Result<Evaluation> Trainer::evaluate(const ImageSet& images) {
     if (const auto ran = session_->run(kEvaluate); !ran) {
       return ran.error();
     }
-    sum.loss += number(kEvaluate, "loss") * static_cast<double>(valid);
+    sum.loss += doubles(session_->result(kEvaluate, "loss"))[0] * static_cast<double>(valid);
     const std::vector<double> logits = doubles(session_->result(kEvaluate, "logits"));
     const auto classes = static_cast<std::size_t>(recipe_.model.classes);
     for (std::int64_t row = 0; row < valid; ++row) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -64,6 +65,16 @@ class Trainer {
   /// One step, or the rest of one, on images_left() images. Errors: images or labels that are
   /// not what the model takes, and then nothing was done; the device is lost.
   Result<StepReport> step(const ImageSet& images);
+  /// The same without waiting for its end, where the device goes on by itself: its report is
+  /// still to be taken. `images` may go when it returns. Errors: as step(), perhaps of a step
+  /// before.
+  Result<void> start(const ImageSet& images);
+  /// Steps that were started, or done by micro_step(), whose reports were not taken.
+  std::size_t reports_due() const { return static_cast<std::size_t>(due_) + reports_.size(); }
+  /// Takes the report of the oldest of them; nullopt: that step is not done. Errors: as step().
+  Result<std::optional<StepReport>> report_if_done();
+  /// Takes it and waits for it; there is one due. Errors: as step().
+  Result<StepReport> report();
   /// One micro-batch, on as many images as the recipe's batch; the report of the step if this
   /// was its last. Errors: as step().
   Result<std::optional<StepReport>> micro_step(const ImageSet& images);
@@ -72,8 +83,9 @@ class Trainer {
   Result<Evaluation> evaluate(const ImageSet& images);
 
   /// Writes all that what follows depends on, in the midst of a step too; `position` is the
-  /// caller's. Errors: as write_checkpoint(); a dead run (workload), of which nothing is saved.
-  Result<void> save(const std::filesystem::path& path, const TrainPosition& position) const;
+  /// caller's. Waits for what was started. Errors: as write_checkpoint(); a dead run
+  /// (workload), of which nothing is saved; as step().
+  Result<void> save(const std::filesystem::path& path, const TrainPosition& position);
   /// Where a checkpoint ends this training goes on, to the same bits on the same machine.
   struct Resumed {
     TrainPosition position;
@@ -86,14 +98,21 @@ class Trainer {
   Trainer(const TrainRecipe& recipe, Backend& backend) : recipe_(recipe), backend_(&backend) {}
   Result<void> initialise();
   Result<void> begin_averages();
-  Result<std::optional<StepReport>> run_part(const ImageSet& images, std::int64_t first);
+  /// A run that was started, of which nothing is known yet.
+  struct Run {
+    std::int64_t attempt = 0;
+    bool begins_step = false;
+    bool ends_step = false;
+  };
+  Result<void> start_part(const ImageSet& images, std::int64_t first);
+  Result<void> start_run(int plan, bool begins_step, bool ends_step);
+  Result<void> take_run();
+  Result<void> settle();
   Result<void> check(const ImageSet& images) const;
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
   void bind_key(int plan, std::int64_t first_sample);
-  StepReport report(double loss);
-  std::vector<std::string> amax_warnings(int plan) const;
-  double number(int plan, std::string_view result) const;
-  int update_plan() const { return recipe_.micro_batches > 1 ? kUpdate : kTrain; }
+  StepReport report_of(const Session::Numbers& results, std::int64_t attempt);
+  std::vector<std::string> amax_warnings(const Session::Numbers& results) const;
 
   static constexpr int kTrain = 0;
   static constexpr int kEvaluate = 1;
@@ -107,7 +126,10 @@ class Trainer {
   std::int64_t parameters_ = 0;         ///< elements
   std::int64_t learning_ = 0;           ///< of these, how many have a gradient
   NumericalWatch watch_;
-  TrainProgress progress_;  ///< its watch and position are set when it is saved
+  TrainProgress progress_;          ///< its watch and position are set when it is saved
+  std::deque<Run> runs_;            ///< as the session's that were started
+  int due_ = 0;                     ///< reports of these
+  std::deque<StepReport> reports_;  ///< that nobody took
 };
 
 }  // namespace halfwatt

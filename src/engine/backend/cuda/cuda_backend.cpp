@@ -11,6 +11,8 @@
 #include "engine/backend/cuda/device.h"
 #include "engine/backend/cuda/executable.h"
 #include "engine/backend/cuda/kernels/probe.h"
+#include "engine/backend/cuda/traffic.h"
+#include "engine/plan/summary_text.h"
 
 namespace halfwatt {
 namespace {
@@ -57,7 +59,7 @@ Result<Usable> usable_device(const CudaOptions& options) {
   if (found != cudaSuccess || count == 0) {
     return device_error(fmt::format("no NVIDIA GPU: {}", found == cudaSuccess
                                                              ? "the driver shows none"
-                                                             : cudaGetErrorString(found)));
+                                                             : cuda::meaning(found)));
   }
   const auto device = number_of(options, count);
   if (!device) {
@@ -112,6 +114,7 @@ class CudaBackend final : public Backend {
                                                     static_cast<unsigned>(facts.pciDeviceID))};
     target_.name = facts.name;
     target_.memory = Bytes(static_cast<double>(facts.totalGlobalMem));
+    target_.feeds_ahead = true;
     // Of Ada and Hopper on.
     const bool has_fp8 = facts.major > 8 || (facts.major == 8 && facts.minor >= 9);
     target_.support = [has_fp8](const Graph& graph, int id) {
@@ -134,8 +137,7 @@ class CudaBackend final : public Backend {
     const cudaError_t found = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
     if (found != cudaSuccess) {
       cudaGetLastError();  // it is told here, and is no error of the next call
-      throw Failure(device_error(fmt::format("{}: no {} bytes of memory left ({})",
-                                             target_.name, bytes, cudaGetErrorString(found))));
+      throw Failure(no_memory(bytes, found));
     }
     *allocated_ += bytes;
     const auto free = [bytes, count = allocated_](std::byte* data) {
@@ -160,6 +162,14 @@ class CudaBackend final : public Backend {
     check(cudaStreamSynchronize(stream_), "copy from the device");
   }
 
+  std::unique_ptr<Feed> feed(std::byte* to, std::size_t bytes) override {
+    return cuda::feed(machine(), to, allocate(aligned(bytes)), bytes);
+  }
+  std::unique_ptr<Snapshots> snapshots(const std::byte* from, std::size_t bytes) override {
+    check(cudaSetDevice(device_), "choose the device");
+    return cuda::snapshots(machine(), from, bytes);
+  }
+
   std::unique_ptr<Executable> compile(const Plan& plan,
                                       int device,
                                       const Bound& bound) override {
@@ -170,6 +180,23 @@ class CudaBackend final : public Backend {
 
  private:
   using Count = std::atomic<std::size_t>;
+
+  // Who has the rest is what a user has to find out.
+  Error no_memory(std::size_t bytes, cudaError_t found) const {
+    const auto said = [](std::size_t count) {
+      return bytes_text(Bytes(static_cast<double>(count)));
+    };
+    std::size_t free = 0;
+    std::size_t all = 0;
+    if (found != cudaErrorMemoryAllocation || cudaMemGetInfo(&free, &all) != cudaSuccess) {
+      return device_error(fmt::format("{}: no {} of memory left: {}", target_.name, said(bytes),
+                                      cuda::meaning(found)));
+    }
+    return device_error(fmt::format(
+        "{}: no {} of memory left: {} of {} are free, {} this program holds; what others hold "
+        "nvidia-smi shows",
+        target_.name, said(bytes), said(free), said(all), said(*allocated_)));
+  }
 
   Machine machine() const { return {device_, stream_, products_.get()}; }
 

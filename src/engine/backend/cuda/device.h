@@ -3,16 +3,14 @@
 #include <cuda_runtime.h>
 
 #include <string>
-
-#include "base/failure.h"
+#include <string_view>
 
 namespace halfwatt::cuda {
 
-/// Throws Failure (device), "what: the runtime's words", unless all went well.
-inline void check(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) {
-    throw Failure({ErrorKind::device, std::string(what) + ": " + cudaGetErrorString(error)});
-  }
-}
+/// What an error of the runtime means to a user and what helps, in one line without an end.
+std::string meaning(cudaError_t error);
+
+/// Throws Failure (device), "what: its meaning", unless all went well.
+void check(cudaError_t error, std::string_view what);
 
 }  // namespace halfwatt::cuda

@@ -6,47 +6,21 @@
 
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/cuda/gpu.h"
-#include "engine/train/trainer.h"
+#include "engine/train/small_training.h"
 
 namespace halfwatt {
 namespace {
 
 class Training : public OnGpu {};
 
-const ImageSet& digits() {
-  static const ImageSet all = [] {
-    auto set = read_pixel_csv("data/digits.csv.gz", {});
-    EXPECT_TRUE(set) << set.error().message;
-    return std::move(*set);
-  }();
-  return all;
-}
-
-ImageSet some_digits(std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> places;
-  for (std::int64_t at = 0; at < count; ++at) {
-    places.push_back(first + at);
-  }
-  return digits().at(places);
-}
-
-TrainRecipe recipe(std::string_view mode) {
-  TrainRecipe all;
-  all.model = *vit_named("vit_micro_patch2_8");
-  all.model.channels = 1;
-  all.model.classes = 10;
-  all.precision = *precision_named(mode);
-  all.batch = 16;
-  return all;
-}
-
 std::vector<StepReport> steps(Backend& backend, const TrainRecipe& how, int count) {
   auto trainer = Trainer::open(how, backend);
   EXPECT_TRUE(trainer) << trainer.error().message;
+  const ImageSet images = digits();
+  const std::int64_t size = (*trainer)->step_size();
   std::vector<StepReport> all;
   for (int step = 0; step < count; ++step) {
-    const auto report =
-        (*trainer)->step(some_digits(step * 16 * how.micro_batches, 16 * how.micro_batches));
+    const auto report = (*trainer)->step(some(images, step * size, size));
     EXPECT_TRUE(report) << report.error().message;
     all.push_back(*report);
   }
@@ -66,8 +40,8 @@ TEST_F(Training, has_the_losses_norms_and_scales_of_the_cpu_in_every_mode) {
     SCOPED_TRACE(mode);
     const auto gpu = opened_gpu();
     const auto cpu = std::move(*open_cpu());
-    const auto got = steps(*gpu, recipe(mode), 5);
-    const auto wanted = steps(*cpu, recipe(mode), 5);
+    const auto got = steps(*gpu, small_recipe(mode), 5);
+    const auto wanted = steps(*cpu, small_recipe(mode), 5);
     for (std::size_t at = 0; at < got.size(); ++at) {
       EXPECT_NEAR(got[at].loss, wanted[at].loss, unit * wanted[at].loss) << at;
       EXPECT_NEAR(got[at].gradient_norm, wanted[at].gradient_norm,
@@ -81,7 +55,7 @@ TEST_F(Training, has_the_losses_norms_and_scales_of_the_cpu_in_every_mode) {
 }
 
 TEST_F(Training, sums_micro_batches_as_the_cpu_does) {
-  TrainRecipe how = recipe("fp32");
+  TrainRecipe how = small_recipe("fp32");
   how.micro_batches = 3;
   const auto got = steps(*opened_gpu(), how, 3);
   const auto wanted = steps(**open_cpu(), how, 3);
@@ -92,8 +66,8 @@ TEST_F(Training, sums_micro_batches_as_the_cpu_does) {
 
 TEST_F(Training, has_the_same_bits_when_it_runs_again) {
   for (const std::string_view mode : {"fp32", "amp-fp16", "bf16", "fp8-delayed"}) {
-    const auto one = steps(*opened_gpu(), recipe(mode), 10);
-    const auto other = steps(*opened_gpu(), recipe(mode), 10);
+    const auto one = steps(*opened_gpu(), small_recipe(mode), 10);
+    const auto other = steps(*opened_gpu(), small_recipe(mode), 10);
     for (std::size_t at = 0; at < one.size(); ++at) {
       EXPECT_EQ(one[at].loss, other[at].loss) << mode << ' ' << at;
       EXPECT_EQ(one[at].gradient_norm, other[at].gradient_norm) << mode << ' ' << at;
@@ -105,10 +79,10 @@ TEST_F(Training, learns_a_batch_by_heart) {
   const auto gpu = opened_gpu();
   for (const std::string_view mode :
        {"fp32", "tf32", "amp-fp16", "amp-bf16", "fp8", "fp8-delayed"}) {
-    TrainRecipe how = recipe(mode);
+    TrainRecipe how = small_recipe(mode);
     how.optimizer.rate = 3e-3;
     const auto trainer = std::move(*Trainer::open(how, *gpu));
-    const ImageSet batch = some_digits(0, 16);
+    const ImageSet batch = some(digits(), 0, 16);
     StepReport last;
     for (int step = 0; step < 120; ++step) {
       last = *trainer->step(batch);
@@ -124,8 +98,8 @@ TEST_F(Training, learns_a_batch_by_heart) {
 TEST_F(Training, has_the_losses_and_scales_of_the_cpu_in_fp8) {
   for (const std::string_view mode : {"fp8", "fp8-delayed"}) {
     SCOPED_TRACE(mode);
-    const auto got = steps(*opened_gpu(), recipe(mode), 5);
-    const auto wanted = steps(**open_cpu(), recipe(mode), 5);
+    const auto got = steps(*opened_gpu(), small_recipe(mode), 5);
+    const auto wanted = steps(**open_cpu(), small_recipe(mode), 5);
     for (std::size_t at = 0; at < got.size(); ++at) {
       EXPECT_NEAR(got[at].loss, wanted[at].loss, 0.06 * wanted[at].loss) << at;
       EXPECT_NEAR(got[at].gradient_norm, wanted[at].gradient_norm,
