@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "engine/backend/cuda/gpu.h"
 #include "engine/backend/cuda/trap.h"
-#include "engine/formats/folder.h"
 #include "engine/train/small_training.h"
 
 namespace halfwatt {
@@ -35,11 +35,13 @@ class Lost : public OnGpu {};
 
 TEST_F(Lost, is_said_in_one_line_and_leaves_the_last_checkpoint_as_it_was) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  const Folder folder;
-  EXPECT_EXIT(lose_the_device(folder.path("c")), testing::ExitedWithCode(3), "a kernel failed");
+  // The process of its own comes here too, and is to find the same path.
+  const std::string checkpoint = testing::TempDir() + "halfwatt-lost-checkpoint";
+  std::filesystem::remove(checkpoint);
+  EXPECT_EXIT(lose_the_device(checkpoint), testing::ExitedWithCode(3), "a kernel failed");
   const auto gpu = opened_gpu();
   const auto trainer = std::move(*Trainer::open(small_recipe("amp-fp16"), *gpu));
-  const auto restored = trainer->restore(folder.path("c"));
+  const auto restored = trainer->restore(checkpoint);
   ASSERT_TRUE(restored) << restored.error().message;
   EXPECT_EQ(restored->position.image, 48);
   EXPECT_TRUE(trainer->step(some(digits(), 48, 16)));

@@ -1,135 +1,294 @@
 #include "engine/backend/cuda/kernels/attention.cuh"
 
-// What serves every format and card, where tensor cores do not: numbers are floats in shared
-// memory, a warp has kRowsOfWarp rows (of queries, or of keys for their gradients) and passes
-// over tiles of a warp's width of the other side, one of them a lane. Nothing is added up by
-// atomics: a row's gradient is the work of one warp, so the bits are always the same.
+// What serves every format and card where tensor cores do not, fp32 on all of them: products
+// are fp32 multiply-adds. A block has some rows of a head (of queries, or of keys for their
+// gradients) in shared memory and passes over tiles of the other side. A warp has rows of its
+// own, a thread a rectangle of them in registers, so that a load serves several multiply-adds.
+// Nothing is added up by atomics: a row's gradient is the work of one warp, so the bits are
+// always the same.
 //
-// Bound: shared memory, two loads for a multiply-add; by far not the tensor cores.
+// Bound: the fp32 units; shared memory delivers nearly as many operands as they take.
 
 namespace halfwatt::cuda {
 namespace {
 
-constexpr int kWarps = 4;
-constexpr int kRowsOfWarp = 4;
-constexpr int kRowsOfBlock = kWarps * kRowsOfWarp;
-constexpr int kParts = static_cast<int>(kWidestHead) / kWarp;  // columns of a lane
+constexpr int kLeastBlocks = 2;  // on a multiprocessor
+constexpr int kLanes =
+    16;  // threads side by side over the columns; a warp has two rows of them
 
-/// Blocks of rows of one head.
-__device__ Index blocks_of(const AttentionShape& shape) {
-  return (shape.tokens + kRowsOfBlock - 1) / kRowsOfBlock;
-}
+/// How a block of kWide columns of heads is cut: rectangles of kRowsOfThread rows and
+/// kColumnsOfThread columns of scores.
+template <int kWidth, int kRowsOfThread, int kColumnsOfThread, int kWarpsOfBlock>
+struct Cut {
+  static constexpr int kWarps = kWarpsOfBlock;
+  static constexpr int kThreads = kWarps * kWarp;
+  static constexpr int kWide = kWidth;
+  static constexpr int kTall = kRowsOfThread;
+  static constexpr int kAcross = kColumnsOfThread;
+  static constexpr int kRows = 2 * kWarps * kTall;     ///< of a block
+  static constexpr int kTile = kLanes * kAcross;       ///< rows of the other side at a time
+  static constexpr int kPairs = kWide / (2 * kLanes);  ///< of neighbouring columns, of a thread
+  static constexpr int kPitch = kWide + 4;             ///< so that rows begin in other banks
+  static constexpr int kWeightPitch = kTile + 4;
+  static constexpr int kOwn = kRows * kPitch;    ///< floats of a block's rows
+  static constexpr int kOther = kTile * kPitch;  ///< floats of a tile
+  static constexpr int kWeights = kRows * kWeightPitch;
 
-/// Up to `rows` rows of `width` numbers, times `factor`, to rows `pitch` apart; zeros where
-/// there are none.
-template <DType E>
+  using Scores = float[kTall][kAcross];
+  using Sums = float[kTall][2 * kPairs];
+};
+
+struct Thread {
+  int warp, half, lane;  ///< `lane` of kLanes
+
+  __device__ Thread()
+      : warp(static_cast<int>(threadIdx.x) / kWarp),
+        half(static_cast<int>(threadIdx.x) % kWarp / kLanes),
+        lane(static_cast<int>(threadIdx.x) % kLanes) {}
+  /// Its `at`-th row of the block.
+  template <class C>
+  __device__ int row(int at) const {
+    return warp * 2 * C::kTall + half + 2 * at;
+  }
+  /// The first of its `pair`-th pair of columns.
+  __device__ int column(int pair) const { return 2 * lane + 2 * kLanes * pair; }
+};
+
+/// `rows` rows of `width` numbers, `stride` apart, times `factor`; zeros beyond `valid` rows
+/// and beyond the width.
+template <DType E, class C>
 __device__ void fetch(const std::byte* from,
                       Index first,
                       Index stride,
-                      Index valid,
+                      int valid,
                       int rows,
                       int width,
-                      int pitch,
                       float factor,
                       float* to) {
-  for (int i = static_cast<int>(threadIdx.x); i < rows * width; i += kWarps * kWarp) {
-    const int row = i / width;
-    const int column = i % width;
-    to[row * pitch + column] =
-        row < valid ? factor * load<E>(from, first + row * stride + column) : 0.0F;
-  }
-}
-
-__device__ float dot(const float* a, const float* b, int width) {
-  float sum = 0;
-  for (int j = 0; j < width; ++j) {
-    sum += a[j] * b[j];
-  }
-  return sum;
-}
-
-/// sums[part] += the lanes' weights times the rows of a tile.
-__device__ void mix(float weight, const float* tile, int pitch, int width, float* sums) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  for (int row = 0; row < kWarp; ++row) {
-    const float share = __shfl_sync(0xffffffffU, weight, row);
+#pragma unroll 4
+  for (int row = static_cast<int>(threadIdx.x) / kWarp; row < rows; row += C::kWarps) {
 #pragma unroll
-    for (int part = 0; part < kParts; ++part) {
-      const int column = lane + part * kWarp;
-      if (column < width) {
-        sums[part] += share * tile[row * pitch + column];
+    for (int column = lane; column < C::kWide; column += kWarp) {
+      const bool is_there = row < valid && column < width;
+      to[row * C::kPitch + column] =
+          is_there ? factor * load<E>(from, first + row * stride + column) : 0.0F;
+    }
+  }
+}
+
+/// Products of the thread's rows with rows lane, lane + kLanes, ... of a tile.
+template <class C>
+__device__ void dots(const Thread& me,
+                     const float* rows,
+                     const float* tile,
+                     typename C::Scores& sums) {
+#pragma unroll
+  for (auto& row : sums) {
+#pragma unroll
+    for (float& sum : row) {
+      sum = 0;
+    }
+  }
+#pragma unroll 1
+  for (int at = 0; at < C::kWide; at += 4) {
+    float4 others[C::kAcross];
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      others[j] =
+          *reinterpret_cast<const float4*>(tile + (me.lane + j * kLanes) * C::kPitch + at);
+    }
+#pragma unroll
+    for (int i = 0; i < C::kTall; ++i) {
+      const float4 own = *reinterpret_cast<const float4*>(rows + me.row<C>(i) * C::kPitch + at);
+#pragma unroll
+      for (int j = 0; j < C::kAcross; ++j) {
+        sums[i][j] += own.x * others[j].x;
+        sums[i][j] += own.y * others[j].y;
+        sums[i][j] += own.z * others[j].z;
+        sums[i][j] += own.w * others[j].w;
       }
     }
   }
 }
 
-template <DType E>
-__device__ void store_row(
-    const float* sums, float factor, int width, std::byte* to, Index first) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+/// Leaves the thread's scores where its warp finds them.
+template <class C>
+__device__ void share(const Thread& me, const typename C::Scores& scores, float* weights) {
+  __syncwarp();  // the last ones are read
 #pragma unroll
-  for (int part = 0; part < kParts; ++part) {
-    const int column = lane + part * kWarp;
-    if (column < width) {
-      store<E>(to, first + column, sums[part] * factor);
+  for (int i = 0; i < C::kTall; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      weights[me.row<C>(i) * C::kWeightPitch + me.lane + j * kLanes] = scores[i][j];
+    }
+  }
+  __syncwarp();
+}
+
+/// sums += the shared weights of the thread's rows times the first `valid` rows of a tile,
+/// which are fours with those behind them, whose weights are 0.
+template <class C>
+__device__ void mix(const Thread& me,
+                    const float* weights,
+                    const float* tile,
+                    int valid,
+                    typename C::Sums& sums) {
+  const int end = min(valid, C::kTile);
+  for (int at = 0; at < end; at += 4) {
+    float4 own[C::kTall];
+#pragma unroll
+    for (int i = 0; i < C::kTall; ++i) {
+      own[i] = *reinterpret_cast<const float4*>(weights + me.row<C>(i) * C::kWeightPitch + at);
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+#pragma unroll
+      for (int pair = 0; pair < C::kPairs; ++pair) {
+        const float2 other =
+            *reinterpret_cast<const float2*>(tile + (at + k) * C::kPitch + me.column(pair));
+#pragma unroll
+        for (int i = 0; i < C::kTall; ++i) {
+          const float weight = k == 0   ? own[i].x
+                               : k == 1 ? own[i].y
+                               : k == 2 ? own[i].z
+                                        : own[i].w;
+          sums[i][2 * pair] += weight * other.x;
+          sums[i][2 * pair + 1] += weight * other.y;
+        }
+      }
     }
   }
 }
 
-template <DType E>
-__global__ void attention_kernel(Attention job) {
-  extern __shared__ float shared[];
+template <DType E, class C>
+__device__ void store_row(const Thread& me,
+                          const float (&sums)[2 * C::kPairs],
+                          float factor,
+                          int width,
+                          std::byte* to,
+                          Index first) {
+#pragma unroll
+  for (int at = 0; at < 2 * C::kPairs; ++at) {
+    const int column = me.column(at / 2) + at % 2;
+    if (column < width) {
+      store<E>(to, first + column, sums[at] * factor);
+    }
+  }
+}
+
+/// Over the threads of a row.
+__device__ float row_sum(float value) {
+  for (int apart = kLanes / 2; apart > 0; apart /= 2) {
+    value += __shfl_xor_sync(0xffffffffU, value, apart);
+  }
+  return value;
+}
+__device__ float row_max(float value) {
+  for (int apart = kLanes / 2; apart > 0; apart /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffU, value, apart));
+  }
+  return value;
+}
+
+/// The rows that a block has, of which head.
+struct BlockRows {
+  Head head;
+  int first, valid;
+
+  template <class C>
+  __device__ static BlockRows of(const AttentionShape& shape) {
+    const auto tokens = static_cast<int>(shape.tokens);
+    const auto block = static_cast<int>(blockIdx.x);
+    const int blocks = (tokens + C::kRows - 1) / C::kRows;
+    const int first = block % blocks * C::kRows;
+    return {head_of(shape, block / blocks), first, tokens - first};
+  }
+};
+
+/// Weights of one row of a tile, in the place of its scores, and what they change about its
+/// sums.
+template <class C>
+__device__ void soften(const Thread& me,
+                       int valid,
+                       float (&scores)[C::kAcross],
+                       float (&sums)[2 * C::kPairs],
+                       float& most,
+                       float& total) {
+  float now = kNothing;
+#pragma unroll
+  for (int j = 0; j < C::kAcross; ++j) {
+    scores[j] = me.lane + j * kLanes < valid ? scores[j] : kNothing;
+    now = fmaxf(now, scores[j]);
+  }
+  now = fmaxf(most, row_max(now));
+  const float shift = shift_of(now);
+  const float before = expf(most - shift);
+  float added = 0;
+#pragma unroll
+  for (int j = 0; j < C::kAcross; ++j) {
+    scores[j] = me.lane + j * kLanes < valid ? expf(scores[j] - shift) : 0.0F;
+    added += scores[j];
+  }
+  total = total * before + row_sum(added);
+#pragma unroll
+  for (float& sum : sums) {
+    sum *= before;
+  }
+  most = now;
+}
+
+template <DType E, class C>
+__global__ void __launch_bounds__(C::kThreads, kLeastBlocks) attention_kernel(Attention job) {
+  extern __shared__ float4 shared[];
+  float* const queries = reinterpret_cast<float*>(shared);
+  float* const keys = queries + C::kOwn;
+  float* const values = keys + C::kOther;
+  float* const weights = values + C::kOther;
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
-  const int pitch = width + 1;
-  float* const keys = shared;
-  float* const values = keys + kWarp * pitch;
-  float* const queries = values + kWarp * pitch;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const Index blocks = blocks_of(shape);
-  const Head head = head_of(shape, blockIdx.x / blocks);
-  const Index first = blockIdx.x % blocks * kRowsOfBlock;
-  fetch<E>(job.qkv.data, head.qkv + first * head.stride, head.stride, shape.tokens - first,
-           kRowsOfBlock, width, width, job.scale, queries);
-  float most[kRowsOfWarp];
-  float total[kRowsOfWarp] = {};
-  float sums[kRowsOfWarp][kParts] = {};
+  const auto tokens = static_cast<int>(shape.tokens);
+  const Thread me;
+  const BlockRows rows = BlockRows::of<C>(shape);
+  const Head& head = rows.head;
+  fetch<E, C>(job.qkv.data, head.qkv + rows.first * head.stride, head.stride, rows.valid,
+              C::kRows, width, job.scale, queries);
+  float most[C::kTall];
+  float total[C::kTall] = {};
+  typename C::Sums sums = {};
+#pragma unroll
   for (float& each : most) {
     each = kNothing;
   }
-  for (Index key = 0; key < shape.tokens; key += kWarp) {
-    const Index valid = shape.tokens - key;
+  const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
+  for (int key = 0; key < tokens; key += C::kTile) {
+    const int valid = tokens - key;
     const Index k = head.qkv + head.part + key * head.stride;
     __syncthreads();
-    fetch<E>(job.qkv.data, k, head.stride, valid, kWarp, width, pitch, 1.0F, keys);
-    fetch<E>(job.qkv.data, k + head.part, head.stride, valid, kWarp, width, pitch, 1.0F,
-             values);
+    fetch<E, C>(job.qkv.data, k, head.stride, valid, C::kTile, width, 1.0F, keys);
+    fetch<E, C>(job.qkv.data, k + head.part, head.stride, valid, C::kTile, width, 1.0F, values);
     __syncthreads();
-#pragma unroll
-    for (int row = 0; row < kRowsOfWarp; ++row) {
-      const float* const query = queries + (warp * kRowsOfWarp + row) * width;
-      const float score = lane < valid ? dot(query, keys + lane * pitch, width) : kNothing;
-      const float now = fmaxf(most[row], warp_max(score));
-      const float shift = shift_of(now);
-      const float before = expf(most[row] - shift);
-      const float weight = lane < valid ? expf(score - shift) : 0.0F;
-      total[row] = total[row] * before + warp_sum(weight);
-      for (float& each : sums[row]) {
-        each *= before;
-      }
-      mix(weight, values, pitch, width, sums[row]);
-      most[row] = now;
+    if (!has_rows) {
+      continue;
     }
+    typename C::Scores scores;
+    dots<C>(me, queries, keys, scores);
+#pragma unroll
+    for (int i = 0; i < C::kTall; ++i) {
+      soften<C>(me, valid, scores[i], sums[i], most[i], total[i]);
+    }
+    share<C>(me, scores, weights);
+    mix<C>(me, weights, values, valid, sums);
   }
 #pragma unroll
-  for (int row = 0; row < kRowsOfWarp; ++row) {
-    const Index token = first + warp * kRowsOfWarp + row;
-    if (token < shape.tokens) {
-      const float share = total[row] == 0 ? 0.0F : 1 / total[row];
-      store_row<E>(sums[row], share, width, job.out.data, head.out + token * head.out_stride);
-      if (lane == 0) {
-        store(job.lse, head.row + token, shift_of(most[row]) + logf(total[row]));
+  for (int i = 0; i < C::kTall; ++i) {
+    const int token = rows.first + me.row<C>(i);
+    if (token < tokens) {
+      const float part = total[i] == 0 ? 0.0F : 1 / total[i];
+      store_row<E, C>(me, sums[i], part, width, job.out.data,
+                      head.out + token * head.out_stride);
+      if (me.lane == 0) {
+        store(job.lse, head.row + token, shift_of(most[i]) + logf(total[i]));
       }
     }
   }
@@ -158,116 +317,182 @@ __global__ void along_kernel(AttentionGradient job) {
 /// The weight of a score whose row has this log of sums.
 __device__ float weight_of(float score, float lse) { return expf(score - shift_of(lse)); }
 
-template <DType E>
-__global__ void query_gradient_kernel(AttentionGradient job) {
-  extern __shared__ float shared[];
+template <DType E, class C>
+__global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
+    query_gradient_kernel(AttentionGradient job) {
+  extern __shared__ float4 shared[];
+  float* const queries = reinterpret_cast<float*>(shared);
+  float* const douts = queries + C::kOwn;
+  float* const keys = douts + C::kOwn;
+  float* const values = keys + C::kOther;
+  float* const weights = values + C::kOther;
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
-  const int pitch = width + 1;
-  float* const keys = shared;
-  float* const values = keys + kWarp * pitch;
-  float* const queries = values + kWarp * pitch;
-  float* const douts = queries + kRowsOfBlock * width;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const Index blocks = blocks_of(shape);
-  const Head head = head_of(shape, blockIdx.x / blocks);
-  const Index first = blockIdx.x % blocks * kRowsOfBlock;
-  const Index left = shape.tokens - first;
-  fetch<E>(job.qkv.data, head.qkv + first * head.stride, head.stride, left, kRowsOfBlock, width,
-           width, job.scale, queries);
-  fetch<E>(job.dout.data, head.out + first * head.out_stride, head.out_stride, left,
-           kRowsOfBlock, width, width, 1.0F, douts);
-  float sums[kRowsOfWarp][kParts] = {};
-  for (Index key = 0; key < shape.tokens; key += kWarp) {
-    const Index valid = shape.tokens - key;
+  const auto tokens = static_cast<int>(shape.tokens);
+  const Thread me;
+  const BlockRows rows = BlockRows::of<C>(shape);
+  const Head& head = rows.head;
+  fetch<E, C>(job.qkv.data, head.qkv + rows.first * head.stride, head.stride, rows.valid,
+              C::kRows, width, job.scale, queries);
+  fetch<E, C>(job.dout.data, head.out + rows.first * head.out_stride, head.out_stride,
+              rows.valid, C::kRows, width, 1.0F, douts);
+  typename C::Sums sums = {};
+  const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
+  for (int key = 0; key < tokens; key += C::kTile) {
+    const int valid = tokens - key;
     const Index k = head.qkv + head.part + key * head.stride;
     __syncthreads();
-    fetch<E>(job.qkv.data, k, head.stride, valid, kWarp, width, pitch, 1.0F, keys);
-    fetch<E>(job.qkv.data, k + head.part, head.stride, valid, kWarp, width, pitch, 1.0F,
-             values);
+    fetch<E, C>(job.qkv.data, k, head.stride, valid, C::kTile, width, 1.0F, keys);
+    fetch<E, C>(job.qkv.data, k + head.part, head.stride, valid, C::kTile, width, 1.0F, values);
     __syncthreads();
-#pragma unroll
-    for (int row = 0; row < kRowsOfWarp; ++row) {
-      const int at = warp * kRowsOfWarp + row;
-      const Index token = min(first + at, shape.tokens - 1);
-      const float score = dot(queries + at * width, keys + lane * pitch, width);
-      const float weight =
-          lane < valid ? weight_of(score, load(job.lse, head.row + token)) : 0.0F;
-      const float slope = dot(douts + at * width, values + lane * pitch, width);
-      const float ds = lane < valid ? weight * (slope - job.along[head.row + token]) : 0.0F;
-      mix(ds, keys, pitch, width, sums[row]);
+    if (!has_rows) {
+      continue;
     }
+    typename C::Scores scores;
+    dots<C>(me, queries, keys, scores);
+#pragma unroll
+    for (int i = 0; i < C::kTall; ++i) {
+      const float lse = load(job.lse, head.row + min(rows.first + me.row<C>(i), tokens - 1));
+#pragma unroll
+      for (int j = 0; j < C::kAcross; ++j) {
+        scores[i][j] = me.lane + j * kLanes < valid ? weight_of(scores[i][j], lse) : 0.0F;
+      }
+    }
+    typename C::Scores slopes;
+    dots<C>(me, douts, values, slopes);
+#pragma unroll
+    for (int i = 0; i < C::kTall; ++i) {
+      const float along = job.along[head.row + min(rows.first + me.row<C>(i), tokens - 1)];
+#pragma unroll
+      for (int j = 0; j < C::kAcross; ++j) {
+        scores[i][j] =
+            me.lane + j * kLanes < valid ? scores[i][j] * (slopes[i][j] - along) : 0.0F;
+      }
+    }
+    share<C>(me, scores, weights);
+    mix<C>(me, weights, keys, valid, sums);
   }
 #pragma unroll
-  for (int row = 0; row < kRowsOfWarp; ++row) {
-    const Index token = first + warp * kRowsOfWarp + row;
-    if (token < shape.tokens) {
-      store_row<E>(sums[row], job.scale, width, job.dqkv.data, head.qkv + token * head.stride);
+  for (int i = 0; i < C::kTall; ++i) {
+    const int token = rows.first + me.row<C>(i);
+    if (token < tokens) {
+      store_row<E, C>(me, sums[i], job.scale, width, job.dqkv.data,
+                      head.qkv + token * head.stride);
     }
   }
 }
 
-template <DType E>
-__global__ void key_gradient_kernel(AttentionGradient job) {
-  extern __shared__ float shared[];
+template <DType E, class C>
+__global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
+    key_gradient_kernel(AttentionGradient job) {
+  extern __shared__ float4 shared[];
+  float* const keys = reinterpret_cast<float*>(shared);
+  float* const values = keys + C::kOwn;
+  float* const queries = values + C::kOwn;
+  float* const douts = queries + C::kOther;
+  float* const weights = douts + C::kOther;
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
-  const int pitch = width + 1;
-  float* const queries = shared;
-  float* const douts = queries + kWarp * pitch;
-  float* const keys = douts + kWarp * pitch;
-  float* const values = keys + kRowsOfBlock * width;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const Index blocks = blocks_of(shape);
-  const Head head = head_of(shape, blockIdx.x / blocks);
-  const Index first = blockIdx.x % blocks * kRowsOfBlock;
-  const Index left = shape.tokens - first;
-  const Index k = head.qkv + head.part + first * head.stride;
-  fetch<E>(job.qkv.data, k, head.stride, left, kRowsOfBlock, width, width, 1.0F, keys);
-  fetch<E>(job.qkv.data, k + head.part, head.stride, left, kRowsOfBlock, width, width, 1.0F,
-           values);
-  float of_keys[kRowsOfWarp][kParts] = {};
-  float of_values[kRowsOfWarp][kParts] = {};
-  for (Index query = 0; query < shape.tokens; query += kWarp) {
-    const Index valid = shape.tokens - query;
+  const auto tokens = static_cast<int>(shape.tokens);
+  const Thread me;
+  const BlockRows rows = BlockRows::of<C>(shape);
+  const Head& head = rows.head;
+  const Index k = head.qkv + head.part + rows.first * head.stride;
+  fetch<E, C>(job.qkv.data, k, head.stride, rows.valid, C::kRows, width, 1.0F, keys);
+  fetch<E, C>(job.qkv.data, k + head.part, head.stride, rows.valid, C::kRows, width, 1.0F,
+              values);
+  typename C::Sums of_keys = {};
+  typename C::Sums of_values = {};
+  const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
+  for (int query = 0; query < tokens; query += C::kTile) {
+    const int valid = tokens - query;
     __syncthreads();
-    fetch<E>(job.qkv.data, head.qkv + query * head.stride, head.stride, valid, kWarp, width,
-             pitch, job.scale, queries);
-    fetch<E>(job.dout.data, head.out + query * head.out_stride, head.out_stride, valid, kWarp,
-             width, pitch, 1.0F, douts);
+    fetch<E, C>(job.qkv.data, head.qkv + query * head.stride, head.stride, valid, C::kTile,
+                width, job.scale, queries);
+    fetch<E, C>(job.dout.data, head.out + query * head.out_stride, head.out_stride, valid,
+                C::kTile, width, 1.0F, douts);
     __syncthreads();
-    const Index token = head.row + min(query + lane, shape.tokens - 1);
-    const float lse = load(job.lse, token);
-    const float along = job.along[token];
-#pragma unroll
-    for (int row = 0; row < kRowsOfWarp; ++row) {
-      const int at = warp * kRowsOfWarp + row;
-      const float score = dot(keys + at * width, queries + lane * pitch, width);
-      const float weight = lane < valid ? weight_of(score, lse) : 0.0F;
-      const float slope = dot(values + at * width, douts + lane * pitch, width);
-      const float ds = lane < valid ? weight * (slope - along) : 0.0F;
-      mix(weight, douts, pitch, width, of_values[row]);
-      mix(ds, queries, pitch, width, of_keys[row]);  // q is scaled already
+    if (!has_rows) {
+      continue;
     }
+    typename C::Scores scores;
+    dots<C>(me, keys, queries, scores);
+    float along[C::kAcross];
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      const bool is_there = me.lane + j * kLanes < valid;
+      const Index token = head.row + min(query + me.lane + j * kLanes, tokens - 1);
+      const float lse = load(job.lse, token);
+      along[j] = job.along[token];
+#pragma unroll
+      for (int i = 0; i < C::kTall; ++i) {
+        scores[i][j] = is_there ? weight_of(scores[i][j], lse) : 0.0F;
+      }
+    }
+    share<C>(me, scores, weights);
+    mix<C>(me, weights, douts, valid, of_values);
+    typename C::Scores slopes;
+    dots<C>(me, values, douts, slopes);
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      const bool is_there = me.lane + j * kLanes < valid;
+#pragma unroll
+      for (int i = 0; i < C::kTall; ++i) {
+        scores[i][j] = is_there ? scores[i][j] * (slopes[i][j] - along[j]) : 0.0F;
+      }
+    }
+    share<C>(me, scores, weights);
+    mix<C>(me, weights, queries, valid, of_keys);  // q is scaled already
   }
 #pragma unroll
-  for (int row = 0; row < kRowsOfWarp; ++row) {
-    const Index token = first + warp * kRowsOfWarp + row;
-    if (token < shape.tokens) {
+  for (int i = 0; i < C::kTall; ++i) {
+    const int token = rows.first + me.row<C>(i);
+    if (token < tokens) {
       const Index at = head.qkv + head.part + token * head.stride;
-      store_row<E>(of_keys[row], 1.0F, width, job.dqkv.data, at);
-      store_row<E>(of_values[row], 1.0F, width, job.dqkv.data, at + head.part);
+      store_row<E, C>(me, of_keys[i], 1.0F, width, job.dqkv.data, at);
+      store_row<E, C>(me, of_values[i], 1.0F, width, job.dqkv.data, at + head.part);
     }
   }
 }
 
-/// Two tiles, and so many times the rows of a block.
-std::size_t shared_bytes(const AttentionShape& shape, Index times) {
-  return static_cast<std::size_t>(2 * kWarp * (shape.width + 1) +
-                                  times * kRowsOfBlock * shape.width) *
-         sizeof(float);
+/// Bytes of a block with so many times its own rows.
+template <class C>
+int shared_bytes(int times) {
+  return (times * C::kOwn + 2 * C::kOther + C::kWeights) * static_cast<int>(sizeof(float));
+}
+
+/// How much a block of this device may have.
+int most_shared_bytes() {
+  int device = 0;
+  int bytes = 0;
+  check(cudaGetDevice(&device), "ask for the device");
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "ask for shared memory");
+  return bytes;
+}
+
+template <class C, class Job>
+void launch(void (*kernel)(Job), const Job& job, int bytes, Stream stream) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "shared memory of attention");
+  kernel<<<grid_of(job.shape, C::kRows), C::kThreads, static_cast<std::size_t>(bytes),
+           stream>>>(job);
+}
+
+/// Calls `function(Tag<E>(), C())`. The large cut is for fp32 on cards with room for it: 16
+/// bits come here only from cards without tensor cores for them and from heads of odd widths.
+template <class Function>
+void with_cut(const Attention& job, Function&& function) {
+  with_storage(job.qkv.dtype, [&](auto tag) {
+    const bool is_narrow = job.shape.width <= 64;
+    if constexpr (decltype(tag)::kDType == DType::f32) {
+      using Large = Cut<64, 4, 4, 8>;
+      if (is_narrow && shared_bytes<Large>(2) <= most_shared_bytes()) {
+        return function(tag, Large());
+      }
+    }
+    is_narrow ? function(tag, Cut<64, 4, 2, 4>()) : function(tag, Cut<96, 4, 2, 4>());
+  });
 }
 
 }  // namespace
@@ -280,10 +505,9 @@ void attention(Stream stream, const Attention& job) {
   if (is_for_tensor_cores(job)) {
     attention_on_tensor_cores(stream, job);
   } else {
-    with_storage(job.qkv.dtype, [&](auto tag) {
-      attention_kernel<decltype(tag)::kDType>
-          <<<grid_of(shape, kRowsOfBlock), kWarps * kWarp, shared_bytes(shape, 1), stream>>>(
-              job);
+    with_cut(job, [&](auto tag, auto cut) {
+      using C = decltype(cut);
+      launch<C>(attention_kernel<decltype(tag)::kDType, C>, job, shared_bytes<C>(1), stream);
     });
   }
   check_launch("attention");
@@ -297,14 +521,13 @@ void attention_gradient(Stream stream, const AttentionGradient& job) {
   if (is_for_tensor_cores(job)) {
     attention_gradient_on_tensor_cores(stream, job);
   } else {
-    with_storage(job.qkv.dtype, [&](auto tag) {
+    with_cut(job, [&](auto tag, auto cut) {
+      using C = decltype(cut);
       constexpr DType kE = decltype(tag)::kDType;
       const Index rows = shape.images * shape.heads * shape.tokens;
       along_kernel<kE><<<blocks_for(rows * kWarp), kThreads, 0, stream>>>(job);
-      const std::size_t bytes = shared_bytes(shape, 2);
-      const unsigned grid = grid_of(shape, kRowsOfBlock);
-      query_gradient_kernel<kE><<<grid, kWarps * kWarp, bytes, stream>>>(job);
-      key_gradient_kernel<kE><<<grid, kWarps * kWarp, bytes, stream>>>(job);
+      launch<C>(query_gradient_kernel<kE, C>, job, shared_bytes<C>(2), stream);
+      launch<C>(key_gradient_kernel<kE, C>, job, shared_bytes<C>(2), stream);
     });
   }
   check_launch("attention_gradient");
