@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "engine/ops/builder.h"
+#include "engine/ops/matmul.h"
 #include "engine/plan/plan.h"
 #include "engine/train/trainer.h"
 #include "workloads/plan_run.h"
@@ -170,14 +171,11 @@ Result<std::vector<ProductShape>> products_of(const ModelChoice& choice,
     if (node.op != Op::matmul || (!trains && node.phase != Phase::forward)) {
       continue;
     }
-    const Shape& a = graph.type(node.inputs[0]).shape;
-    const Shape& b = graph.type(node.inputs[1]).shape;
-    ProductShape shape;
-    shape.transpose_a = node.attributes.flag("transpose_a");
-    shape.transpose_b = node.attributes.flag("transpose_b");
-    shape.m = shape.transpose_a ? a.last(0) : a.rows();
-    shape.k = shape.transpose_a ? a.rows() : a.last(0);
-    shape.n = shape.transpose_b ? b.rows() : b.last(0);
+    const MatmulExtents extents = matmul_extents(node, graph.type(node.inputs[0]).shape,
+                                                 graph.type(node.inputs[1]).shape);
+    const ProductShape shape{extents.m, extents.k, extents.n,
+                             node.attributes.flag("transpose_a"),
+                             node.attributes.flag("transpose_b")};
     if (std::find(all.begin(), all.end(), shape) == all.end()) {
       all.push_back(shape);
     }
