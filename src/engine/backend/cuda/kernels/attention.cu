@@ -98,8 +98,8 @@ __global__ void attention_kernel(Attention job) {
   for (float& each : most) {
     each = kNothing;
   }
-  for (Index key = 0; key < shape.tokens; key += kWarp) {
-    const Index valid = shape.tokens - key;
+  for (Index key = 0; key < job.keys; key += kWarp) {
+    const Index valid = job.keys - key;
     const Index k = head.qkv + head.part + key * head.stride;
     __syncthreads();
     fetch<E>(job.qkv.data, k, head.stride, valid, kWarp, width, pitch, 1.0F, keys);
