@@ -229,7 +229,7 @@ double rounded_beside(DType format, double value, double largest) {
 
 /// The same number; on a GPU the scales of both operands are multiplied first.
 void expect_same(double got, double wanted) {
-  EXPECT_NEAR(got, wanted, allowed(0, 4 * half_ulp(DType::f32) * std::abs(wanted)));
+  EXPECT_NEAR(got, wanted, allowed(0, 8 * half_ulp(DType::f32) * std::abs(wanted)));
 }
 
 TEST_F(CurrentScaling, makes_the_largest_magnitude_that_of_the_format) {

@@ -41,7 +41,11 @@ std::vector<Row> rows() {
   return {
       {Fault::mask_column, "mask column 197, on tensor cores", op(attention, DType::f16)},
       {Fault::mask_column, "mask column 197, in fp32", op(attention, DType::f32)},
-      {Fault::tf32_in_fp32, "tf32 in fp32", op(product_of_few_terms(), DType::f32)},
+      {Fault::tf32_in_fp32, "tf32 in fp32",
+       [] {
+         return std::max(error_of_tolerance(product_of_few_terms(), DType::f32),
+                         error_of_tolerance(product_of_layer(), DType::f32));
+       }},
       {Fault::lost_found_inf, "lost found-inf", error_of_found},
       {Fault::stale_copy, "stale weight copy", [] { return error_of_copies("amp-bf16"); }},
       {Fault::lost_part, "a part of a split sum", op(bias_gradient_of_layer(), DType::bf16)},
