@@ -68,6 +68,22 @@ class ProductTask final : public EngineTask {
   std::vector<Knob> knobs() const override { return knobs_; }
   double items(const Setting&) const override { return 1; }
 
+  std::string why_refused(const Setting& setting) const override {
+    const Target& target = device_.backend->target();
+    const auto precision = precision_of(setting);
+    if (!precision || !target.support) {
+      return "";
+    }
+    const Graph graph = product(shape_of(setting), *precision);
+    for (int id = 0; id < graph.size(); ++id) {
+      const Support support = target.support(graph, id);
+      if (support.kind == Support::Kind::refused) {
+        return support.reason;
+      }
+    }
+    return "";
+  }
+
   Result<Prediction> predict(const Setting& setting) const override {
     const auto plan = plan_of(setting);
     return plan ? Result<Prediction>(prediction({&*plan, 1}, device_)) : plan.error();
