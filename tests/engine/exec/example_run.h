@@ -69,8 +69,8 @@ inline std::vector<Tensor> example_outputs(std::unique_ptr<Backend> backend,
   return all;
 }
 
-/// Where `got` is furthest from `wanted`, in units of the largest of `wanted`; without end where
-/// a difference is no number.
+/// Where `got` is furthest from `wanted`, in units of the largest of `wanted`; without end
+/// where a difference is no number.
 inline double off(const std::vector<double>& got, const std::vector<double>& wanted) {
   double most = 0;
   double away = 0;
