@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/backend/cuda/kernels/attention.cuh"
 
 // What serves every format and card where tensor cores do not, fp32 on all of them: products
@@ -74,6 +76,17 @@ __device__ void fetch(const std::byte* from,
       to[row * C::kPitch + column] =
           is_there ? factor * load<E>(from, first + row * stride + column) : 0.0F;
     }
+  }
+}
+
+/// A row's log of sums, measured from what its scores are, and its `along`, of `count` rows;
+/// zeros beyond `valid`.
+__device__ void fetch_sums(
+    const AttentionGradient& job, Index first, int valid, int count, float* lse, float* along) {
+  for (int row = static_cast<int>(threadIdx.x); row < count;
+       row += static_cast<int>(blockDim.x)) {
+    lse[row] = row < valid ? shift_of(load(job.lse, first + row)) : 0.0F;
+    along[row] = row < valid ? job.along[first + row] : 0.0F;
   }
 }
 
@@ -248,6 +261,7 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks) attention_kernel(At
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
   const auto tokens = static_cast<int>(shape.tokens);
+  const auto count = static_cast<int>(job.keys);
   const Thread me;
   const BlockRows rows = BlockRows::of<C>(shape);
   const Head& head = rows.head;
@@ -261,8 +275,8 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks) attention_kernel(At
     each = kNothing;
   }
   const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
-  for (int key = 0; key < tokens; key += C::kTile) {
-    const int valid = tokens - key;
+  for (int key = 0; key < count; key += C::kTile) {
+    const int valid = count - key;
     const Index k = head.qkv + head.part + key * head.stride;
     __syncthreads();
     fetch<E, C>(job.qkv.data, k, head.stride, valid, C::kTile, width, 1.0F, keys);
@@ -314,9 +328,6 @@ __global__ void along_kernel(AttentionGradient job) {
   }
 }
 
-/// The weight of a score whose row has this log of sums.
-__device__ float weight_of(float score, float lse) { return expf(score - shift_of(lse)); }
-
 template <DType E, class C>
 __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
     query_gradient_kernel(AttentionGradient job) {
@@ -326,6 +337,8 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
   float* const keys = douts + C::kOwn;
   float* const values = keys + C::kOther;
   float* const weights = values + C::kOther;
+  float* const lse = weights + C::kWeights;
+  float* const along = lse + C::kRows;
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
   const auto tokens = static_cast<int>(shape.tokens);
@@ -336,6 +349,7 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
               C::kRows, width, job.scale, queries);
   fetch<E, C>(job.dout.data, head.out + rows.first * head.out_stride, head.out_stride,
               rows.valid, C::kRows, width, 1.0F, douts);
+  fetch_sums(job, head.row + rows.first, rows.valid, C::kRows, lse, along);
   typename C::Sums sums = {};
   const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
   for (int key = 0; key < tokens; key += C::kTile) {
@@ -352,21 +366,21 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
     dots<C>(me, queries, keys, scores);
 #pragma unroll
     for (int i = 0; i < C::kTall; ++i) {
-      const float lse = load(job.lse, head.row + min(rows.first + me.row<C>(i), tokens - 1));
+      const float shift = lse[me.row<C>(i)];
 #pragma unroll
       for (int j = 0; j < C::kAcross; ++j) {
-        scores[i][j] = me.lane + j * kLanes < valid ? weight_of(scores[i][j], lse) : 0.0F;
+        scores[i][j] = me.lane + j * kLanes < valid ? expf(scores[i][j] - shift) : 0.0F;
       }
     }
     typename C::Scores slopes;
     dots<C>(me, douts, values, slopes);
 #pragma unroll
     for (int i = 0; i < C::kTall; ++i) {
-      const float along = job.along[head.row + min(rows.first + me.row<C>(i), tokens - 1)];
+      const float least = along[me.row<C>(i)];
 #pragma unroll
       for (int j = 0; j < C::kAcross; ++j) {
         scores[i][j] =
-            me.lane + j * kLanes < valid ? scores[i][j] * (slopes[i][j] - along) : 0.0F;
+            me.lane + j * kLanes < valid ? scores[i][j] * (slopes[i][j] - least) : 0.0F;
       }
     }
     share<C>(me, scores, weights);
@@ -391,6 +405,8 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
   float* const queries = values + C::kOwn;
   float* const douts = queries + C::kOther;
   float* const weights = douts + C::kOther;
+  float* const lse = weights + C::kWeights;
+  float* const along = lse + C::kTile;
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
   const auto tokens = static_cast<int>(shape.tokens);
@@ -411,22 +427,19 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
                 width, job.scale, queries);
     fetch<E, C>(job.dout.data, head.out + query * head.out_stride, head.out_stride, valid,
                 C::kTile, width, 1.0F, douts);
+    fetch_sums(job, head.row + query, valid, C::kTile, lse, along);
     __syncthreads();
     if (!has_rows) {
       continue;
     }
     typename C::Scores scores;
     dots<C>(me, keys, queries, scores);
-    float along[C::kAcross];
 #pragma unroll
     for (int j = 0; j < C::kAcross; ++j) {
-      const bool is_there = me.lane + j * kLanes < valid;
-      const Index token = head.row + min(query + me.lane + j * kLanes, tokens - 1);
-      const float lse = load(job.lse, token);
-      along[j] = job.along[token];
+      const int at = me.lane + j * kLanes;
 #pragma unroll
       for (int i = 0; i < C::kTall; ++i) {
-        scores[i][j] = is_there ? weight_of(scores[i][j], lse) : 0.0F;
+        scores[i][j] = at < valid ? expf(scores[i][j] - lse[at]) : 0.0F;
       }
     }
     share<C>(me, scores, weights);
@@ -435,10 +448,10 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
     dots<C>(me, values, douts, slopes);
 #pragma unroll
     for (int j = 0; j < C::kAcross; ++j) {
-      const bool is_there = me.lane + j * kLanes < valid;
+      const int at = me.lane + j * kLanes;
 #pragma unroll
       for (int i = 0; i < C::kTall; ++i) {
-        scores[i][j] = is_there ? scores[i][j] * (slopes[i][j] - along[j]) : 0.0F;
+        scores[i][j] = at < valid ? scores[i][j] * (slopes[i][j] - along[at]) : 0.0F;
       }
     }
     share<C>(me, scores, weights);
@@ -455,10 +468,15 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
   }
 }
 
-/// Bytes of a block with so many times its own rows.
+/// Bytes of a block of attention, and of one of its gradients.
 template <class C>
-int shared_bytes(int times) {
-  return (times * C::kOwn + 2 * C::kOther + C::kWeights) * static_cast<int>(sizeof(float));
+int shared_bytes() {
+  return (C::kOwn + 2 * C::kOther + C::kWeights) * static_cast<int>(sizeof(float));
+}
+template <class C>
+int gradient_bytes() {
+  constexpr int kSums = 2 * std::max(C::kRows, C::kTile);
+  return shared_bytes<C>() + (C::kOwn + kSums) * static_cast<int>(sizeof(float));
 }
 
 /// How much a block of this device may have.
@@ -487,7 +505,7 @@ void with_cut(const Attention& job, Function&& function) {
     const bool is_narrow = job.shape.width <= 64;
     if constexpr (decltype(tag)::kDType == DType::f32) {
       using Large = Cut<64, 4, 4, 8>;
-      if (is_narrow && shared_bytes<Large>(2) <= most_shared_bytes()) {
+      if (is_narrow && gradient_bytes<Large>() <= most_shared_bytes()) {
         return function(tag, Large());
       }
     }
@@ -507,7 +525,7 @@ void attention(Stream stream, const Attention& job) {
   } else {
     with_cut(job, [&](auto tag, auto cut) {
       using C = decltype(cut);
-      launch<C>(attention_kernel<decltype(tag)::kDType, C>, job, shared_bytes<C>(1), stream);
+      launch<C>(attention_kernel<decltype(tag)::kDType, C>, job, shared_bytes<C>(), stream);
     });
   }
   check_launch("attention");
@@ -526,8 +544,8 @@ void attention_gradient(Stream stream, const AttentionGradient& job) {
       constexpr DType kE = decltype(tag)::kDType;
       const Index rows = shape.images * shape.heads * shape.tokens;
       along_kernel<kE><<<blocks_for(rows * kWarp), kThreads, 0, stream>>>(job);
-      launch<C>(query_gradient_kernel<kE, C>, job, shared_bytes<C>(2), stream);
-      launch<C>(key_gradient_kernel<kE, C>, job, shared_bytes<C>(2), stream);
+      launch<C>(query_gradient_kernel<kE, C>, job, gradient_bytes<C>(), stream);
+      launch<C>(key_gradient_kernel<kE, C>, job, gradient_bytes<C>(), stream);
     });
   }
   check_launch("attention_gradient");
