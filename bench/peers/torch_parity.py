@@ -53,6 +53,9 @@ class Study:
         self.peer = peer.Peer(options, self.file("weights"))
         self.peer.write(self.file("data"), [1.0] * options.steps)
         self.halfwatt = "unknown"
+        self.ours = functools.cache(self._ours)
+        self.pytorchs = functools.cache(self._pytorchs)
+        self.reference = functools.cache(self.peer.first)
 
     def file(self, name):
         return os.path.join(self.folder, f"{name}.safetensors")
@@ -78,28 +81,22 @@ class Study:
             raise Failed(f"the training is {answer['state']}")
         return answer
 
-    @functools.cache
-    def ours(self, mode):
-        """Losses, and errors of the first step to the reference."""
+    def _ours(self, mode):
+        """Losses, skipped steps and what the first step gave."""
         answer = self.our_training(mode, "data", INTERVAL)
         losses = [math.nan if loss is None else loss for loss in answer["losses"]]
         first = self.peer.read(self.file("ours"))
         return {"losses": losses, "skipped": sum(answer["skipped"]), "first": first}
 
-    @functools.cache
-    def pytorchs(self, mode):
+    def _pytorchs(self, mode):
         """The same, with losses of all orders."""
         runs = [self.peer.train(mode, seed) for seed in (None, *OTHER_ORDERS)]
         return {"orders": [run["losses"] for run in runs], "skipped": sum(runs[0]["skipped"]),
                 "first": self.peer.first(mode)}
 
-    @functools.cache
-    def reference(self, mode):
-        """The first step that errors are to."""
-        return self.peer.first(mode)
-
-    def errors(self, first, reference="fp64"):
-        return self.peer.errors(first, self.reference(reference))
+    def errors(self, first):
+        """Of each tensor of a first step to PyTorch's in fp64."""
+        return self.peer.errors(first, self.reference("fp64"))
 
     def overflow(self):
         """The figure of the training in which gradients overflow, and all that it is from."""
@@ -209,6 +206,15 @@ def measure(options):
             "passed": all(each["passed"] for each in modes)}
 
 
+def writable(value):
+    """The same without numbers that are none, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: writable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [writable(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def main():
     options = read_options()
     try:
@@ -218,7 +224,7 @@ def main():
         return 2
     record = measure(options)
     with open(options.output, "w", encoding="utf-8") as file:
-        json.dump(record, file)
+        json.dump(writable(record), file)
     print(judge.table(record["modes"]))
     print("passed" if record["passed"] else "FAILED")
     return 0 if record["passed"] else 1

@@ -12,6 +12,7 @@ OF_PYTORCHS_ERROR = 1.5
 FEW_ROUNDINGS = 4  # which one of two that compute the same may have more
 ROUNDINGS_OF_A_BLOCK = 10  # two norms, qkv, attention, proj, fc1, gelu, fc2, two sums
 ROUNDINGS_BESIDE = 4  # embedding, position, norm, head
+ROUNDED_OPERANDS = 8  # of a block, to fp8: two of each of qkv, proj, fc1, fc2
 FIRST_STEPS = 5
 WINDOW = 20  # of the moving mean
 
@@ -19,6 +20,10 @@ WINDOW = 20  # of the moving mean
 def own_error(mode, depth):
     """What a mode's roundings come to in a number that has passed `depth` blocks, of its size:
     independent errors that nothing damps or amplifies add up as their root."""
+    if mode in WITHOUT_PEER:
+        # Only operands are so coarse, and products add up many: what counts is not the largest
+        # error of one but the root mean square, from 0 to half an ulp evenly.
+        return HALF_ULP[mode] / math.sqrt(3) * math.sqrt(ROUNDED_OPERANDS * depth)
     return HALF_ULP[mode] * math.sqrt(ROUNDINGS_OF_A_BLOCK * depth + ROUNDINGS_BESIDE)
 
 

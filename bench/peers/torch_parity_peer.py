@@ -76,10 +76,11 @@ class Peer:
         factors = factors or [1.0] * self.options.steps
         training = self._training(mode, order, len(factors), interval)
         losses, scales = [], []
+        before = [training.scaler.get_scale()]
         for step, factor in enumerate(factors):
             losses.append(training.forward_and_backward(step, factor))
             scales.append(training.update())
-        before = [training.first_scale, *scales]
+            before.append(scales[-1])
         return {"losses": torch.stack(losses).double().tolist(), "scales": scales,
                 "skipped": [after < scale for scale, after in zip(before, scales)]}
 
@@ -114,7 +115,6 @@ class Training:
         self.model = model.to(peer.device, modes.stored_as(mode)).train()
         self.optimizer = modes.adamw_for(self.model, mode, peer.options.rate)
         self.scaler = modes.scaler_for(peer.device, mode, interval)
-        self.first_scale = self.scaler.get_scale()
         self.logits = None
 
     def forward_and_backward(self, step, factor):

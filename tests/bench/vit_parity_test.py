@@ -1,5 +1,5 @@
-"""vit_parity_test.py BENCH_VIT_PARITY: what it says of trainings of a ViT of two blocks whose weights
-are all the same, and the words that it refuses."""
+"""vit_parity_test.py BENCH_VIT_PARITY: what it says of trainings of a ViT of two blocks
+with all weights alike, and the words that it refuses."""
 
 import json
 import math
