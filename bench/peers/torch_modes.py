@@ -29,10 +29,10 @@ def autocast(device, precision):
     return torch.autocast(device.type, dtype, enabled=dtype is not None)
 
 
-def scaler_for(device, precision, interval=2000):
-    """The loss scale, which grows after `interval` steps; one that does nothing where PyTorch has
-    none."""
-    return torch.amp.GradScaler(device.type, growth_interval=interval,
+def scaler_for(device, precision, scale=65536, interval=2000):
+    """The loss scale, which is `scale` at first and grows after `interval` steps; one that does
+    nothing where PyTorch has none."""
+    return torch.amp.GradScaler(device.type, init_scale=scale, growth_interval=interval,
                                 enabled=precision == "amp-fp16")
 
 

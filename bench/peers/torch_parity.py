@@ -29,14 +29,15 @@ from torch_vit_rows import BadInput
 PROGRAM = ROOT / "build/release/bin/peers/bench_vit_parity"
 LIMIT_S = 600  # of one training of ours
 OTHER_ORDERS = (1, 2)  # seeds
-INTERVAL = 2000  # GradScaler's own
+# Of a loss scale. With GradScaler's own first one, 65536, the first gradients nearly overflow.
+SCALING = {"scale": 8192, "interval": 2000}
 
 # The training in which gradients overflow: short, with a scale that grows soon.
 OVERFLOW_MODE = "amp-fp16"
 OVERFLOW_STEPS = 20
 OVERFLOWS = (3, 4, 18)  # steps, from 0
 OVERFLOW_FACTOR = 1e6  # of images: they are infinite in fp16
-OVERFLOW_INTERVAL = 6
+OVERFLOW_SCALING = {"scale": 8192, "interval": 6}
 
 
 class Failed(Exception):
@@ -51,11 +52,11 @@ class Study:
         self.options = options
         self.folder = folder
         self.peer = peer.Peer(options, self.file("weights"))
-        self.peer.write(self.file("data"), [1.0] * options.steps)
+        self.peer.write(self.file("data"), self.factors)
         self.halfwatt = "unknown"
         self.ours = functools.cache(self._ours)
         self.pytorchs = functools.cache(self._pytorchs)
-        self.reference = functools.cache(self.peer.first)
+        self.pytorchs_first = functools.cache(lambda mode: self.peer.first(mode, SCALING))
 
     def file(self, name):
         return os.path.join(self.folder, f"{name}.safetensors")
@@ -64,12 +65,16 @@ class Study:
     def depth(self):
         return self.peer.depth
 
-    def our_training(self, mode, data, interval):
+    @property
+    def factors(self):
+        return [1.0] * self.options.steps
+
+    def our_training(self, mode, data, scaling):
         """What bench_vit_parity says of a training; its first step is in the file `ours`."""
         options = self.options
         command = [*options.program, options.model, mode, options.batch, options.device,
-                   options.rate, interval, self.file("weights"), self.file(data),
-                   self.file("ours")]
+                   options.rate, scaling["scale"], scaling["interval"], self.file("weights"),
+                   self.file(data), self.file("ours")]
         ran = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                              check=False, timeout=LIMIT_S,
                              env=dict(os.environ, CUDA_DEVICE_ORDER="PCI_BUS_ID"))
@@ -83,29 +88,30 @@ class Study:
 
     def _ours(self, mode):
         """Losses, skipped steps and what the first step gave."""
-        answer = self.our_training(mode, "data", INTERVAL)
+        answer = self.our_training(mode, "data", SCALING)
         losses = [math.nan if loss is None else loss for loss in answer["losses"]]
         first = self.peer.read(self.file("ours"))
         return {"losses": losses, "skipped": sum(answer["skipped"]), "first": first}
 
     def _pytorchs(self, mode):
         """The same, with losses of all orders."""
-        runs = [self.peer.train(mode, seed) for seed in (None, *OTHER_ORDERS)]
+        runs = [self.peer.train(mode, seed, SCALING, self.factors)
+                for seed in (None, *OTHER_ORDERS)]
         return {"orders": [run["losses"] for run in runs], "skipped": sum(runs[0]["skipped"]),
-                "first": self.peer.first(mode)}
+                "first": self.pytorchs_first(mode)}
 
     def errors(self, first):
         """Of each tensor of a first step to PyTorch's in fp64."""
-        return self.peer.errors(first, self.reference("fp64"))
+        return self.peer.errors(first, self.pytorchs_first("fp64"))
 
     def overflow(self):
         """The figure of the training in which gradients overflow, and all that it is from."""
         factors = [OVERFLOW_FACTOR if step in OVERFLOWS else 1.0
                    for step in range(OVERFLOW_STEPS)]
         self.peer.write(self.file("overflow"), factors)
-        ours = self.our_training(OVERFLOW_MODE, "overflow", OVERFLOW_INTERVAL)
+        ours = self.our_training(OVERFLOW_MODE, "overflow", OVERFLOW_SCALING)
         ours["skipped"] = [bool(each) for each in ours["skipped"]]
-        pytorchs = self.peer.train(OVERFLOW_MODE, None, factors, OVERFLOW_INTERVAL)
+        pytorchs = self.peer.train(OVERFLOW_MODE, None, OVERFLOW_SCALING, factors)
         kept = ("scales", "skipped")
         return judge.held_overflow(ours, pytorchs, OVERFLOWS), {
             "ours": {key: ours[key] for key in kept},

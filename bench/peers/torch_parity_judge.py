@@ -83,13 +83,16 @@ def passed(figures):
 
 
 def table(records):
-    """A line for each figure of each mode."""
+    """A line for each figure of each mode, and how far its smoothed loss came."""
     lines = [f"{'mode':9} {'what':24} {'is':>10} {'may be':>10}"]
     for record in records:
         for what, figure in record["held"].items():
             lines.append(f"{record['mode']:9} {what:24} {figure['is']:10.3g} "
                          f"{figure['may_be']:10.3g}  {'' if figure['passed'] else 'FAILED'}"
                          .rstrip())
+        if record.get("losses"):
+            means = moving_means(record["losses"])
+            lines.append(f"{record['mode']:9} {'learnt':24} {means[0]:10.3g} to {means[-1]:.3g}")
         if record["failed"]:
             lines.append(f"{record['mode']:9} FAILED: {record['failed']}")
     return "\n".join(lines)

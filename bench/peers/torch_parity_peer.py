@@ -62,19 +62,18 @@ class Peer:
         nan = any(math.isnan(error) for error in gradients)
         return {"logits": errors["logits"], "gradients": math.nan if nan else max(gradients)}
 
-    def first(self, mode):
+    def first(self, mode, scaling):
         """Logits and gradients of the first step, on the host."""
-        training = self._training(mode, None)
+        training = self._training(mode, None, scaling, 1)
         training.forward_and_backward(0, 1.0)
         scale = training.scaler.get_scale()
         step = {f"gradient:{name}": each.grad.double().cpu() / scale
                 for name, each in training.model.named_parameters()}
         return step | {"logits": training.logits.detach().double().cpu()}
 
-    def train(self, mode, order, factors=None, interval=2000):
-        """Losses, scales and skips of a training."""
-        factors = factors or [1.0] * self.options.steps
-        training = self._training(mode, order, len(factors), interval)
+    def train(self, mode, order, scaling, factors):
+        """Losses, scales and skips of a training, a step for each factor of the images."""
+        training = self._training(mode, order, scaling, len(factors))
         losses, scales = [], []
         before = [training.scaler.get_scale()]
         for step, factor in enumerate(factors):
@@ -87,11 +86,11 @@ class Peer:
     def versions(self):
         return modes.versions()
 
-    def _training(self, mode, order, steps=1, interval=2000):
+    def _training(self, mode, order, scaling, steps):
         model = timm.create_model(self.options.model, pretrained=False, num_classes=CLASSES)
         model.load_state_dict(self.weights)
         places = self._places(order, steps * self.options.batch)
-        return Training(self, model, mode, places, interval)
+        return Training(self, model, mode, places, scaling)
 
     def _places(self, order, count):
         """Where in all images those of a training stand."""
@@ -107,14 +106,14 @@ class Peer:
 class Training:
     """A model that learns, step by step."""
 
-    def __init__(self, peer, model, mode, places, interval):
+    def __init__(self, peer, model, mode, places, scaling):
         modes.choose_products(mode)
         self.peer = peer
         self.mode = mode
         self.places = places
         self.model = model.to(peer.device, modes.stored_as(mode)).train()
         self.optimizer = modes.adamw_for(self.model, mode, peer.options.rate)
-        self.scaler = modes.scaler_for(peer.device, mode, interval)
+        self.scaler = modes.scaler_for(peer.device, mode, **scaling)
         self.logits = None
 
     def forward_and_backward(self, step, factor):

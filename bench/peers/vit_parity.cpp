@@ -1,9 +1,9 @@
-// bench_vit_parity MODEL PRECISION BATCH cpu|gpu:N RATE INTERVAL WEIGHTS.safetensors
-// DATA.safetensors FIRST.safetensors: halfwatt's side of torch_parity.py. Trains MODEL from
-// WEIGHTS, whose head says how many classes there are, on the batches of DATA in their order,
-// from the first again where they end: `images` (F32 [N, C, S, S]) and `labels` (I64 [N]), a
-// step for each of `factors` (F32 [steps]), by which the images of that step are multiplied.
-// RATE is of AdamW, INTERVAL the steps after which a loss scale grows.
+// bench_vit_parity MODEL PRECISION BATCH cpu|gpu:N RATE SCALE INTERVAL
+// WEIGHTS.safetensors DATA.safetensors FIRST.safetensors: halfwatt's side of torch_parity.py.
+// Trains MODEL from WEIGHTS, whose head says how many classes there are, on the batches of DATA
+// in their order, from the first again where they end: `images` (F32 [N, C, S, S]) and `labels`
+// (I64 [N]), a step for each of `factors` (F32 [steps]), by which the images of that step are
+// multiplied. RATE is of AdamW; a loss scale is SCALE at first and grows after INTERVAL steps.
 //
 // Writes `logits` and `gradient:NAME` of the first step to FIRST, in F32 and of the loss
 // itself, and prints a line of JSON: `losses`, `skipped` and, where there is a scale, `scales`
@@ -112,25 +112,31 @@ class Batches {
 struct Asked {
   TrainRecipe recipe;
   DeviceId device;
+  float scale = 0;
   std::string weights;
   std::string data;
   std::string first;
 };
 
 Asked read(const std::vector<std::string>& words) {
-  if (words.size() != 9) {
+  if (words.size() != 10) {
     give_up(
-        "needed MODEL PRECISION BATCH cpu|gpu:N RATE INTERVAL WEIGHTS.safetensors "
+        "needed MODEL PRECISION BATCH cpu|gpu:N RATE SCALE INTERVAL WEIGHTS.safetensors "
         "DATA.safetensors FIRST.safetensors");
   }
-  Asked asked{{}, computing_device(words[3]), words[6], words[7], words[8]};
+  Asked asked{{},
+              computing_device(words[3]),
+              static_cast<float>(whole_number("scale", words[5])),
+              words[7],
+              words[8],
+              words[9]};
   TrainRecipe& recipe = asked.recipe;
   recipe.model = taken(vit_named(words[0]));
   recipe.model.classes = tensor_in(asked.weights, "head.bias", DType::f32, 1).shape()[0];
   recipe.precision = taken(precision_named(words[1]));
   recipe.batch = whole_number("batch", words[2]);
   recipe.optimizer = pytorchs_adamw(recipe.precision, rate_in(words[4]));
-  recipe.optimizer.interval = whole_number("interval", words[5]);
+  recipe.optimizer.interval = whole_number("interval", words[6]);
   return asked;
 }
 
@@ -143,6 +149,10 @@ class Training {
     plans.push_back(std::move(taken(training_plans(recipe_, backend.target())).front()));
     session_ = taken(Session::open(std::move(plans), {&backend}, states_));
     taken(load_weights(asked.weights, states_));
+    if (scales()) {
+      const std::vector<float> scale = {asked.scale};
+      done(states_.load(kLossScale, Tensor::of<float>(DType::f32, Shape(), scale).view()));
+    }
     bind_valid(*session_, recipe_.batch);
   }
 
@@ -165,8 +175,8 @@ class Training {
     is_dead_ = is_dead_ || (skipped_.back() == 0 && !std::isfinite(losses_.back()));
   }
 
-  /// Logits and gradients of the step, before which the loss scale was `scale`.
-  void write(const std::string& path, double scale) const {
+  /// Logits and gradients of the step, in which the loss scale was `scale`.
+  void write(const std::string& path, float scale) const {
     std::vector<std::string> names;
     std::vector<Tensor> values;
     for (const PlanResult& each : session_->plan(0).results) {
@@ -178,7 +188,7 @@ class Training {
       Tensor value(TensorType{DType::f32, stored.shape()});
       convert(stored.view(), value.view());
       for (float& number : value.as<float>()) {
-        number /= static_cast<float>(is_gradient ? scale : 1);
+        number /= is_gradient && scales() ? scale : 1;
       }
       names.push_back(each.name);
       values.push_back(std::move(value));
@@ -189,9 +199,6 @@ class Training {
     }
     done(write_safetensors(path, named));
   }
-
-  /// Of the step to come; 1 where there is none.
-  double scale() const { return scales() ? doubles(states_.save(kLossScale))[0] : 1; }
 
   std::string json() const {
     const bool is_live = !is_dead_ && weights_are_finite(*session_);
@@ -223,9 +230,8 @@ void run(const std::vector<std::string>& words) {
   batches.check(asked.data, asked.recipe.model);
   const auto backend = taken(open_backend(asked.device, 0, false));
   Training training(asked, batches, *backend);
-  const double scale = training.scale();
   training.step();
-  training.write(asked.first, scale);
+  training.write(asked.first, asked.scale);
   for (std::int64_t step = 1; step < batches.steps(); ++step) {
     training.step();
   }

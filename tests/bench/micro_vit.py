@@ -47,3 +47,10 @@ def read(path):
     return {name: list(struct.unpack_from(f"<{math.prod(entry['shape'])}f", raw,
                                           begin + entry["data_offsets"][0]))
             for name, entry in header.items()}
+
+
+def assert_refused(test, ran, said):
+    """One line that says so, and status 2."""
+    test.assertEqual(ran.returncode, 2)
+    test.assertIn(said, ran.stderr)
+    test.assertEqual(ran.stderr.count("\n"), 1)

@@ -75,11 +75,12 @@ class Overflow(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
-    def test_it_says_what_failed_and_why(self):
+    def test_it_says_what_failed_and_why_and_what_was_learnt(self):
         held = judge.held_errors("bf16", DEPTH, {"logits": 0.5}, {"logits": 0.1})
-        text = judge.table([{"mode": "bf16", "held": held, "failed": None},
+        text = judge.table([{"mode": "bf16", "held": held, "failed": None, "losses": FALLING},
                             {"mode": "fp8", "held": {}, "failed": "status 1: no memory"}])
         self.assertRegex(text, r"bf16 +logits +0\.5 +0\.166  FAILED")
+        self.assertRegex(text, r"bf16 +learnt +2\.2\d* to 1\.8")
         self.assertRegex(text, r"fp8 +FAILED: status 1: no memory")
 
 

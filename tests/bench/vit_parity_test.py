@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from micro_vit import MODEL, read, shapes, write
+from micro_vit import MODEL, assert_refused, read, shapes, write
 
 PROGRAM = sys.argv.pop() if len(sys.argv) > 1 else None
 CLASSES = 4
@@ -28,13 +28,14 @@ class VitParity(unittest.TestCase):
         write(self.data, {"images": ([4, 3, 16, 16], 1.0), "labels": ([4], list(labels)),
                           "factors": ([len(factors)], factors)})
 
-    def run_program(self, precision="fp32", batch="2", device="cpu", rate="0.01", interval="2"):
-        return subprocess.run([PROGRAM, MODEL, precision, batch, device, rate, interval,
-                               self.weights, self.data, self.first],
-                              capture_output=True, text=True, check=False)
+    def run_program(self, **words):
+        words = {"precision": "fp32", "batch": "2", "device": "cpu", "rate": "0.01",
+                 "scale": "65536", "interval": "2"} | words
+        return subprocess.run([PROGRAM, MODEL, *words.values(), self.weights, self.data,
+                               self.first], capture_output=True, text=True, check=False)
 
     def answer(self, precision):
-        ran = self.run_program(precision)
+        ran = self.run_program(precision=precision)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         return json.loads(ran.stdout)
 
@@ -72,19 +73,16 @@ class VitParity(unittest.TestCase):
         for words, said in (({"batch": "3"}, "4 images and 4 labels; needed as many of both, in"),
                             ({"rate": "0"}, "rate 0: needed a number"),
                             ({"interval": "x"}, "interval x: needed a whole number"),
+                            ({"scale": "0"}, "scale 0: needed a whole number"),
                             ({"device": "sim:a"}, "device sim:a: needed cpu, or"),
                             ({"precision": "fp4"}, "no precision fp4")):
             with self.subTest(words):
-                self.refused(self.run_program(**words), said)
+                assert_refused(self, self.run_program(**words), said)
         self.write_data([1.0], labels=(0, 1, 2, 4))
-        self.refused(self.run_program(), "labels 0 to 4; vit_micro_patch4_16 needs f32 4x3x16x16")
+        assert_refused(self, self.run_program(),
+                       "labels 0 to 4; vit_micro_patch4_16 needs f32 4x3x16x16")
         write(self.data, {"images": ([4, 3, 16, 16], 1.0)})
-        self.refused(self.run_program(), "labels is not there; needed i64 of 1 extents")
-
-    def refused(self, ran, said):
-        self.assertEqual(ran.returncode, 2)
-        self.assertIn(said, ran.stderr)
-        self.assertEqual(ran.stderr.count("\n"), 1)
+        assert_refused(self, self.run_program(), "labels is not there; needed i64 of 1 extents")
 
 
 if __name__ == "__main__":
