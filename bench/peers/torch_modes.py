@@ -36,10 +36,10 @@ def scaler_for(device, precision, scale=65536, interval=2000):
                                 enabled=precision == "amp-fp16")
 
 
-def adamw_for(model, precision, rate):
-    """AdamW over all parameters: vit_peer.h has the same."""
+def adamw_for(parameters, precision, rate):
+    """AdamW: vit_peer.h has the same."""
     eps = 1e-4 if precision == "fp16" else 1e-8  # 1e-8 is 0 in fp16
-    return torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01, eps=eps, fused=True)
+    return torch.optim.AdamW(parameters, lr=rate, weight_decay=0.01, eps=eps, fused=True)
 
 
 def versions():

@@ -117,13 +117,17 @@ class Study:
             "ours": {key: ours[key] for key in kept},
             "pytorch": {key: pytorchs[key] for key in kept}}
 
+    def held_losses(self, mode, losses, orders):
+        may_differ = judge.allowed_loss(mode, self.depth, self.options.batch)
+        return judge.held_losses(may_differ, losses, orders)
+
     def of_mode(self, mode):
         """The record of a mode that both have."""
         ours, pytorchs = self.ours(mode), self.pytorchs(mode)
         errors = {"ours": self.errors(ours["first"]), "pytorch": self.errors(pytorchs["first"])}
         worst = {side: self.peer.worst(each) for side, each in errors.items()}
         figures = judge.held_errors(mode, self.depth, worst["ours"], worst["pytorch"])
-        figures |= judge.held_losses(mode, self.depth, ours["losses"], pytorchs["orders"])
+        figures |= self.held_losses(mode, ours["losses"], pytorchs["orders"])
         record = {"errors": errors, "losses": ours["losses"], "orders": pytorchs["orders"],
                   "skipped": {"ours": ours["skipped"], "pytorch": pytorchs["skipped"]}}
         if mode == OVERFLOW_MODE:
@@ -141,7 +145,7 @@ class Study:
         for side, (first, orders) in sides.items():
             errors[side] = self.peer.errors(ours["first"], first)
             found = judge.held_errors(mode, self.depth, self.peer.worst(errors[side]), None)
-            found |= judge.held_losses(mode, self.depth, ours["losses"], orders)
+            found |= self.held_losses(mode, ours["losses"], orders)
             figures |= {f"{what}, {side}": figure for what, figure in found.items()}
         return {"errors": errors, "losses": ours["losses"], "held": figures}
 

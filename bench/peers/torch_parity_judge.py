@@ -33,6 +33,12 @@ def allowed_error(mode, pytorchs):
     return OF_PYTORCHS_ERROR * pytorchs + FEW_ROUNDINGS * HALF_ULP[mode]
 
 
+def allowed_loss(mode, depth, batch):
+    """How far the losses of the first steps may be apart, of their size: both sides have a mode's
+    error, each step's update adds its own, and a loss is the mean of a batch."""
+    return own_error(mode, depth) * math.sqrt(2 * FIRST_STEPS / batch)
+
+
 def moving_means(losses):
     width = min(WINDOW, len(losses))
     return [sum(losses[at:at + width]) / width for at in range(len(losses) - width + 1)]
@@ -54,12 +60,13 @@ def held(apart, allowed):
     return {"is": apart, "may_be": allowed, "passed": bool(apart <= allowed)}
 
 
-def held_losses(mode, depth, losses, orders):
-    """Losses of ours beside those of PyTorch: `orders` has its runs, first that of our order."""
+def held_losses(may_differ, losses, orders):
+    """Losses of ours beside those of PyTorch: `orders` has its runs, first that of our order; the
+    first losses of both may differ by that."""
     if not all(math.isfinite(loss) for run in [losses, *orders] for loss in run):
         return {"finite": held(math.nan, 0)}
     between_orders = max(smoothed_apart(run, orders[0]) for run in orders[1:])
-    return {"first losses": held(first_apart(losses, orders[0]), own_error(mode, depth)),
+    return {"first losses": held(first_apart(losses, orders[0]), may_differ),
             "smoothed losses": held(smoothed_apart(losses, orders[0]), between_orders)}
 
 

@@ -65,11 +65,11 @@ class Peer:
     def first(self, mode, scaling):
         """Logits and gradients of the first step, on the host."""
         training = self._training(mode, None, scaling, 1)
-        training.forward_and_backward(0, 1.0)
+        _, logits = training.forward_and_backward(0, 1.0)
         scale = training.scaler.get_scale()
         step = {f"gradient:{name}": each.grad.double().cpu() / scale
                 for name, each in training.model.named_parameters()}
-        return step | {"logits": training.logits.detach().double().cpu()}
+        return step | {"logits": logits.double().cpu()}
 
     def train(self, mode, order, scaling, factors):
         """Losses, scales and skips of a training, a step for each factor of the images."""
@@ -77,7 +77,7 @@ class Peer:
         losses, scales = [], []
         before = [training.scaler.get_scale()]
         for step, factor in enumerate(factors):
-            losses.append(training.forward_and_backward(step, factor))
+            losses.append(training.forward_and_backward(step, factor)[0])
             scales.append(training.update())
             before.append(scales[-1])
         return {"losses": torch.stack(losses).double().tolist(), "scales": scales,
@@ -112,26 +112,41 @@ class Training:
         self.mode = mode
         self.places = places
         self.model = model.to(peer.device, modes.stored_as(mode)).train()
-        self.optimizer = modes.adamw_for(self.model, mode, peer.options.rate)
+        self.wide = self._wide_parameters()
+        self.optimizer = modes.adamw_for(self.wide or self.model.parameters(), mode,
+                                         peer.options.rate)
         self.scaler = modes.scaler_for(peer.device, mode, **scaling)
-        self.logits = None
 
     def forward_and_backward(self, step, factor):
-        """The loss; nobody has waited for it."""
+        """Loss and logits; nobody has waited for them."""
         batch = self.peer.options.batch
         places = self.places[step * batch:(step + 1) * batch]
         device = self.peer.device
         images = (self.peer.images[places].to(device) * factor).to(modes.stored_as(self.mode))
-        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         with modes.autocast(device, self.mode):
-            self.logits = self.model(images)
-            wide = self.logits.to(torch.promote_types(self.logits.dtype, torch.float32))
+            logits = self.model(images)
+            wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
             loss = torch.nn.functional.cross_entropy(wide, self.peer.labels[places].to(device))
         self.scaler.scale(loss).backward()
-        return loss.detach()
+        return loss.detach(), logits.detach()
 
+    def _wide_parameters(self):
+        """Parameters of 16 bits as f32, for an update as halfwatt's: AdamW keeps moments, which
+        are too small for fp16 and change too little for bf16, in the dtype of its parameters. Empty
+        where these are wide already."""
+        narrow = modes.stored_as(self.mode).itemsize < 4
+        return [each.detach().float() for each in self.model.parameters()] if narrow else []
+
+    @torch.no_grad()
     def update(self):
         """The scale after it."""
+        pairs = list(zip(self.wide, self.model.parameters()))
+        for wide, narrow in pairs:
+            wide.copy_(narrow)
+            wide.grad = narrow.grad.float()
         self.scaler.step(self.optimizer)
+        for wide, narrow in pairs:
+            narrow.copy_(wide)
         self.scaler.update()
         return self.scaler.get_scale()

@@ -97,7 +97,7 @@ class Training(Row):
     def __init__(self, *words):
         super().__init__(*words)
         self.model.train()
-        self.optimizer = modes.adamw_for(self.model, self.precision, RATE)
+        self.optimizer = modes.adamw_for(self.model.parameters(), self.precision, RATE)
         self.scaler = modes.scaler_for(self.device, self.precision)
 
     def around_steps(self):

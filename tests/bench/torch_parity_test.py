@@ -42,7 +42,7 @@ class Errors(unittest.TestCase):
 
 class Losses(unittest.TestCase):
     def held(self, losses, other):
-        return verdicts(judge.held_losses("fp32", DEPTH, losses, [FALLING, other]))
+        return verdicts(judge.held_losses(1e-6, losses, [FALLING, other]))
 
     def test_a_course_is_held_that_is_nearer_than_another_order_is(self):
         nearer, other = ([loss + more * step for step, loss in enumerate(FALLING)]
@@ -57,6 +57,8 @@ class Losses(unittest.TestCase):
         self.assertTrue(self.held(zigzag, other)["smoothed losses"])
 
     def test_first_losses_are_held_to_the_roundings_of_the_format(self):
+        self.assertAlmostEqual(judge.allowed_loss("bf16", DEPTH, 16),
+                               2**-8 * math.sqrt(124 * 10 / 16))
         off = [FALLING[0] * 1.001] + FALLING[1:]
         self.assertFalse(self.held(off, off)["first losses"])
 
