@@ -64,6 +64,24 @@ TEST_F(Training, sums_micro_batches_as_the_cpu_does) {
   }
 }
 
+TEST_F(Training, holds_as_many_bytes_as_its_plans_say) {
+  for (const int micro_batches : {1, 3}) {
+    const auto gpu = opened_gpu();
+    TrainRecipe how = small_recipe("amp-fp16");
+    how.micro_batches = micro_batches;
+    const auto plans = training_plans(how, gpu->target());
+    ASSERT_TRUE(plans) << plans.error().message;
+    std::vector<const Plan*> all;
+    for (const Plan& plan : *plans) {
+      all.push_back(&plan);
+    }
+    const auto trainer = std::move(*Trainer::open(how, *gpu));
+    EXPECT_EQ(gpu->allocated(), shared_footprint(all, 0).total());
+    ASSERT_TRUE(trainer->step(some(digits(), 0, trainer->step_size())));
+    EXPECT_EQ(gpu->allocated(), shared_footprint(all, 0).total()) << "after a step";
+  }
+}
+
 TEST_F(Training, has_the_same_bits_when_it_runs_again) {
   for (const std::string_view mode : {"fp32", "amp-fp16", "bf16", "fp8-delayed"}) {
     const auto one = steps(*opened_gpu(), small_recipe(mode), 10);

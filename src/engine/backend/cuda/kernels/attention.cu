@@ -360,6 +360,46 @@ __global__ void along_kernel(AttentionGradient job) {
   }
 }
 
+// Rows of a rectangle are queries in the one kernel, its columns in the other.
+template <class C, bool kRowsAreQueries>
+__device__ int query_of(const Thread& me, int i, int j) {
+  return kRowsAreQueries ? me.row<C>(i) : me.lane + j * kLanes;
+}
+
+/// Scores become weights, by their queries' logs of sums; 0 beyond `valid` columns.
+template <class C, bool kRowsAreQueries>
+__device__ void weigh(const Thread& me,
+                      int valid,
+                      const float* lse,
+                      typename C::Scores& scores) {
+#pragma unroll
+  for (int i = 0; i < C::kTall; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      const float shift = lse[query_of<C, kRowsAreQueries>(me, i, j)];
+      scores[i][j] = me.lane + j * kLanes < valid ? expf(scores[i][j] - shift) : 0.0F;
+    }
+  }
+}
+
+/// Weights become gradients of their scores; 0 beyond `valid` columns.
+template <class C, bool kRowsAreQueries>
+__device__ void derive(const Thread& me,
+                       int valid,
+                       const float* along,
+                       const typename C::Scores& slopes,
+                       typename C::Scores& weights) {
+#pragma unroll
+  for (int i = 0; i < C::kTall; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      const float least = along[query_of<C, kRowsAreQueries>(me, i, j)];
+      weights[i][j] =
+          me.lane + j * kLanes < valid ? weights[i][j] * (slopes[i][j] - least) : 0.0F;
+    }
+  }
+}
+
 template <DType E, class C>
 __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
     query_gradient_kernel(AttentionGradient job) {
@@ -396,25 +436,10 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
     }
     typename C::Scores scores;
     dots<C>(me, queries, keys, valid, scores);
-#pragma unroll
-    for (int i = 0; i < C::kTall; ++i) {
-      const float shift = lse[me.row<C>(i)];
-#pragma unroll
-      for (int j = 0; j < C::kAcross; ++j) {
-        scores[i][j] = me.lane + j * kLanes < valid ? expf(scores[i][j] - shift) : 0.0F;
-      }
-    }
+    weigh<C, true>(me, valid, lse, scores);
     typename C::Scores slopes;
     dots<C>(me, douts, values, valid, slopes);
-#pragma unroll
-    for (int i = 0; i < C::kTall; ++i) {
-      const float least = along[me.row<C>(i)];
-#pragma unroll
-      for (int j = 0; j < C::kAcross; ++j) {
-        scores[i][j] =
-            me.lane + j * kLanes < valid ? scores[i][j] * (slopes[i][j] - least) : 0.0F;
-      }
-    }
+    derive<C, true>(me, valid, along, slopes, scores);
     share<C>(me, scores, weights);
     mix<C>(me, weights, keys, valid, sums);
   }
@@ -466,26 +491,12 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
     }
     typename C::Scores scores;
     dots<C>(me, keys, queries, valid, scores);
-#pragma unroll
-    for (int j = 0; j < C::kAcross; ++j) {
-      const int at = me.lane + j * kLanes;
-#pragma unroll
-      for (int i = 0; i < C::kTall; ++i) {
-        scores[i][j] = at < valid ? expf(scores[i][j] - lse[at]) : 0.0F;
-      }
-    }
+    weigh<C, false>(me, valid, lse, scores);
     share<C>(me, scores, weights);
     mix<C>(me, weights, douts, valid, of_values);
     typename C::Scores slopes;
     dots<C>(me, values, douts, valid, slopes);
-#pragma unroll
-    for (int j = 0; j < C::kAcross; ++j) {
-      const int at = me.lane + j * kLanes;
-#pragma unroll
-      for (int i = 0; i < C::kTall; ++i) {
-        scores[i][j] = at < valid ? scores[i][j] * (slopes[i][j] - along[at]) : 0.0F;
-      }
-    }
+    derive<C, false>(me, valid, along, slopes, scores);
     share<C>(me, scores, weights);
     mix<C>(me, weights, queries, valid, of_keys);  // q is scaled already
   }
