@@ -11,11 +11,7 @@ namespace {
 class FeedAtOnce final : public Feed {
  public:
   FeedAtOnce(Backend& backend, std::byte* to, std::size_t bytes)
-      : backend_(&backend), to_(to), value_(bytes) {
-    if (backend.target().feeds_ahead) {
-      beside_ = backend.allocate(aligned(bytes));
-    }
-  }
+      : backend_(&backend), to_(to), value_(bytes), beside_(backend.allocate(aligned(bytes))) {}
   std::span<std::byte> next() override { return value_; }
   void send() override { backend_->upload(to_, value_); }
 
@@ -23,7 +19,7 @@ class FeedAtOnce final : public Feed {
   Backend* backend_;
   std::byte* to_;
   std::vector<std::byte> value_;
-  Buffer beside_;  ///< of what stands in for a device that feeds ahead
+  Buffer beside_;  ///< what a device that feeds ahead would hold
 };
 
 class SnapshotsAtOnce final : public Snapshots {

@@ -100,8 +100,8 @@ class Backend {
   virtual std::size_t allocated() const = 0;
   virtual void upload(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void download(std::span<std::byte> to, const std::byte* from) = 0;
-  /// To `bytes` of an input at `to`. Takes as many bytes of the device again where
-  /// target().feeds_ahead, and else none. Throws Failure if there is too little memory.
+  /// To `bytes` of an input at `to`. Takes as many bytes of the device again, and twice as many
+  /// of the host. Throws Failure if there is too little memory.
   virtual std::unique_ptr<Feed> feed(std::byte* to, std::size_t bytes);
   /// Of `bytes` at `from`. Throws Failure if there is too little memory of the host.
   virtual std::unique_ptr<Snapshots> snapshots(const std::byte* from, std::size_t bytes);

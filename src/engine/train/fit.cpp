@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <deque>
+#include <utility>
 
 #include "engine/tensor/convert.h"
 
@@ -102,7 +103,7 @@ class Fit {
       const Seconds begun = now();
       auto batch = (*loader)->next();
       if (!batch) {
-        return batch.error();
+        return after_all_is_told(batch.error());
       }
       if (!*batch) {
         const auto told = tell(0);
@@ -136,11 +137,11 @@ class Fit {
     event.images = batch.valid;
     event.steps = steps_of_epoch(*data_, trainer_->step_size());
     event.step = batch.at.images / trainer_->step_size() + 1;
-    event.waited = batch.waited;
+    waited_ += batch.waited;
     event.bad = std::move(batch.bad);
     const auto started = trainer_->start(as_set(batch, data_->train->classes().size()));
     if (!started) {
-      return started.error();
+      return after_all_is_told(started.error());
     }
     started_.push_back({std::move(event), begun});
     return tell(kAhead);
@@ -163,6 +164,12 @@ class Fit {
     return {};
   }
 
+  // What went wrong comes behind the steps that were done; one of these may be worse.
+  Error after_all_is_told(const Error& error) {
+    const auto told = tell(0);
+    return told ? error : told.error();
+  }
+
   Result<std::optional<StepReport>> waited_report() {
     auto report = trainer_->report();
     return report ? Result<std::optional<StepReport>>(std::move(*report)) : report.error();
@@ -170,11 +177,12 @@ class Fit {
 
   Result<void> tell(StepReport report) {
     StepEvent event = std::move(started_.front().event);
-    // Of steps that overlap, each took what it came later than the one before.
+    // Steps overlap: what counts is how much later than the last one each is told of.
     const Seconds begun = std::max(started_.front().begun, last_end_);
     started_.pop_front();
     last_end_ = now();
     event.took = last_end_ - begun;
+    event.waited = std::exchange(waited_, Seconds());
     event.report = std::move(report);
     observer_->on_step(event);
     return event.report.state == NumericalState::dead
@@ -267,7 +275,8 @@ class Fit {
   CheckpointFolder* folder_;
   const FitObserver* observer_;
   std::deque<Started> started_;
-  Seconds last_end_;  ///< of the last step that was told of
+  Seconds last_end_;  ///< when the last step was told of
+  Seconds waited_;    ///< for data since then
 };
 
 }  // namespace

@@ -33,8 +33,8 @@ struct StepEvent {
   std::int64_t step = 0;   ///< within the epoch, from 1
   std::int64_t steps = 0;  ///< of an epoch
   std::int64_t images = 0;
-  Seconds took;    ///< with the wait for its data
-  Seconds waited;  ///< for its data
+  Seconds took;    ///< since the step before was told of, waits for data included
+  Seconds waited;  ///< of this, for data: of later steps, where the device goes on by itself
   std::vector<BadImage> bad;
 };
 
@@ -56,7 +56,7 @@ enum class Wish {
 struct FitObserver {
   std::function<void(const StepEvent&)> on_step;
   std::function<void(const EvaluationEvent&)> on_evaluation;
-  std::function<Wish()> wish;  ///< asked after every step
+  std::function<Wish()> wish;  ///< asked whenever a step was started
 };
 
 struct FitEnd {

@@ -243,6 +243,7 @@ Result<std::optional<StepReport>> Trainer::micro_step(const ImageSet& images) {
   if (progress_.part > 0) {
     return std::optional<StepReport>();
   }
+  HALFWATT_CHECK(reports_due() == 1, "a step whose report is the next one");
   auto last = report();
   return last ? Result<std::optional<StepReport>>(std::move(*last)) : last.error();
 }
@@ -408,21 +409,34 @@ Result<Evaluation> Trainer::evaluate(const ImageSet& images) {
   }
   Evaluation sum;
   for (std::int64_t first = 0; first < images.size(); first += recipe_.batch) {
-    const std::int64_t valid = std::min(recipe_.batch, images.size() - first);
-    bind(kEvaluate, images, first, valid);
-    if (const auto ran = session_->run(kEvaluate); !ran) {
-      return ran.error();
-    }
-    sum.loss += doubles(session_->result(kEvaluate, "loss"))[0] * static_cast<double>(valid);
-    const std::vector<double> logits = doubles(session_->result(kEvaluate, "logits"));
-    const auto classes = static_cast<std::size_t>(recipe_.model.classes);
-    for (std::int64_t row = 0; row < valid; ++row) {
-      sum.count(std::span(logits).subspan(static_cast<std::size_t>(row) * classes, classes),
-                images.labels[static_cast<std::size_t>(first + row)]);
+    try {
+      if (const auto added = evaluate_part(images, first, sum); !added) {
+        return added.error();
+      }
+    } catch (const Failure& lost) {
+      return lost.error();
     }
   }
   sum.loss /= static_cast<double>(std::max<std::int64_t>(sum.images, 1));
   return sum;
+}
+
+Result<void> Trainer::evaluate_part(const ImageSet& images,
+                                    std::int64_t first,
+                                    Evaluation& sum) {
+  const std::int64_t valid = std::min(recipe_.batch, images.size() - first);
+  bind(kEvaluate, images, first, valid);
+  if (const auto ran = session_->run(kEvaluate); !ran) {
+    return ran.error();
+  }
+  sum.loss += doubles(session_->result(kEvaluate, "loss"))[0] * static_cast<double>(valid);
+  const std::vector<double> logits = doubles(session_->result(kEvaluate, "logits"));
+  const auto classes = static_cast<std::size_t>(recipe_.model.classes);
+  for (std::int64_t row = 0; row < valid; ++row) {
+    sum.count(std::span(logits).subspan(static_cast<std::size_t>(row) * classes, classes),
+              images.labels[static_cast<std::size_t>(first + row)]);
+  }
+  return {};
 }
 
 }  // namespace halfwatt

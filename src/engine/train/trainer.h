@@ -52,7 +52,8 @@ class Trainer {
     return recipe_.batch * (recipe_.micro_batches - progress_.part);
   }
   const TrainRecipe& recipe() const { return recipe_; }
-  /// Steps that came to their end, skipped ones too: what a log of it may tell of.
+  /// Steps that were started as a whole, skipped ones too: what a log of it may tell of once
+  /// their reports are there.
   std::int64_t attempts() const { return progress_.attempt - (progress_.part > 0 ? 1 : 0); }
   /// Elements of all parameters, those included that do not learn.
   std::int64_t parameters() const { return parameters_; }
@@ -69,14 +70,14 @@ class Trainer {
   /// still to be taken. `images` may go when it returns. Errors: as step(), perhaps of a step
   /// before.
   Result<void> start(const ImageSet& images);
-  /// Steps that were started, or done by micro_step(), whose reports were not taken.
+  /// Steps that were started and whose reports were not taken.
   std::size_t reports_due() const { return static_cast<std::size_t>(due_) + reports_.size(); }
   /// Takes the report of the oldest of them; nullopt: that step is not done. Errors: as step().
   Result<std::optional<StepReport>> report_if_done();
   /// Takes it and waits for it; there is one due. Errors: as step().
   Result<StepReport> report();
   /// One micro-batch, on as many images as the recipe's batch; the report of the step if this
-  /// was its last. Errors: as step().
+  /// was its last, and then none is due of a step before. Errors: as step().
   Result<std::optional<StepReport>> micro_step(const ImageSet& images);
   /// Every image counts once, whatever their number; with the averages of the parameters, where
   /// the recipe has these. Errors: as step().
@@ -108,6 +109,7 @@ class Trainer {
   Result<void> start_run(int plan, bool begins_step, bool ends_step);
   Result<void> take_run();
   Result<void> settle();
+  Result<void> evaluate_part(const ImageSet& images, std::int64_t first, Evaluation& sum);
   Result<void> check(const ImageSet& images) const;
   void bind(int plan, const ImageSet& images, std::int64_t first, std::int64_t valid);
   void bind_key(int plan, std::int64_t first_sample);

@@ -35,7 +35,6 @@ std::string_view help(cudaError_t error) {
     case cudaErrorLaunchTimeout:
       return "a kernel took longer than the watchdog of a card with a display allows";
     case cudaErrorUnknown:
-    case cudaErrorNoDevice:
     case cudaErrorContextIsDestroyed:
     case cudaErrorDeviceUninitialized:
       return kLost;

@@ -1,6 +1,7 @@
 #include "engine/backend/cuda/traffic.h"
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/failure.h"
 #include "engine/backend/cuda/device.h"
+#include "engine/plan/summary_text.h"
 
 namespace halfwatt::cuda {
 namespace {
@@ -19,8 +22,15 @@ class Pinned {
  public:
   explicit Pinned(std::size_t bytes) {
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocDefault),
-          "allocate memory of the host");
+    const cudaError_t found =
+        cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocDefault);
+    if (found != cudaSuccess) {
+      cudaGetLastError();  // it is told here, and is no error of the next call
+      throw Failure({ErrorKind::device,
+                     fmt::format("no {} of the host's memory left that the device sees ({})",
+                                 bytes_text(Bytes(static_cast<double>(bytes))),
+                                 cudaGetErrorName(found))});
+    }
     data_ = static_cast<std::byte*>(memory);
   }
   ~Pinned() { cudaFreeHost(data_); }
@@ -48,6 +58,7 @@ class Event {
   bool is_reached() const {
     const cudaError_t found = cudaEventQuery(event_);
     if (found == cudaErrorNotReady) {
+      cudaGetLastError();  // it is no error of the next call
       return false;
     }
     check(found, "run");

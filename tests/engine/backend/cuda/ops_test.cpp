@@ -89,8 +89,8 @@ TEST_F(Ops, norm_a_constant_row_to_exactly_beta) {
 // that end within sixteen and at its end; rows of 20 and 90 are not for tensor cores in any
 // format.
 TEST_F(Ops, attend_at_any_number_of_tokens_and_width_of_heads) {
-  for (const std::int64_t tokens : {1, 16, 50, 112, 197, 257}) {
-    for (const std::int64_t width : {20, 24, 32, 64, 80, 90, 96}) {
+  for (const std::int64_t tokens : {1, 16, 50, 64, 81, 112, 197, 257}) {
+    for (const std::int64_t width : {20, 21, 24, 32, 50, 64, 80, 90, 96}) {
       for (const OpExample& example : attentions(tokens, 3, width)) {
         for (const DType storage : {DType::f32, DType::bf16, DType::f16}) {
           SCOPED_TRACE(text(example) + " " + std::string(text(storage)));
@@ -148,6 +148,24 @@ TEST_F(Ops, attend_to_keys_that_are_no_numbers_as_the_cpu_does) {
           ASSERT_NEAR(got[at], wanted[at], 0.05) << at;
         }
       }
+    }
+  }
+}
+
+TEST_F(Ops, spread_what_is_no_number_in_a_gradient_of_attention_as_the_cpu_does) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t kWidth = 64;
+  for (const DType storage : {DType::f32, DType::bf16, DType::f16}) {
+    SCOPED_TRACE(text(storage));
+    const OpExample example = attentions(70, 2, kWidth).back();
+    std::vector<Tensor> inputs = stored_inputs(example, storage);
+    std::vector<double> values = doubles(inputs[1]);
+    values[static_cast<std::size_t>(5 * 6 * kWidth + 2 * kWidth + 3)] = kNan;  // a key, head 0
+    inputs[1] = tensor_of(inputs[1].type(), values);
+    const auto wanted = doubles(example_outputs(opened_cpu(0), example, DType::f64, inputs)[0]);
+    const auto got = doubles(example_outputs(opened_gpu(), example, storage, inputs)[0]);
+    for (std::size_t at = 0; at < got.size(); ++at) {
+      ASSERT_EQ(std::isfinite(got[at]), std::isfinite(wanted[at])) << at;
     }
   }
 }

@@ -19,7 +19,7 @@ std::string list(const std::map<std::string, int>& calls) {
   return all;
 }
 
-TEST_F(Waits, are_none_between_the_steps_of_a_training) {
+TEST_F(Waits, are_no_calls_of_the_driver_between_the_steps_of_a_training) {
   for (const int micro_batches : {1, 3}) {
     const auto gpu = opened_gpu();
     TrainRecipe how = small_recipe("amp-fp16");
@@ -79,6 +79,7 @@ TEST_F(Waits, change_no_bit_of_a_training) {
       EXPECT_EQ(one->skipped, other->skipped) << step;
       EXPECT_EQ(one->attempt, other->attempt) << step;
     }
+    EXPECT_EQ(differing(*waiting, *ahead), "");
   }
 }
 

@@ -14,7 +14,12 @@
 namespace halfwatt::cuda {
 namespace {
 
-constexpr int kLeastBlocks = 2;  // on a multiprocessor
+// On a multiprocessor. Turing has registers for one, and no room for large cuts.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int kLeastBlocks = 1;
+#else
+constexpr int kLeastBlocks = 2;
+#endif
 constexpr int kLanes =
     16;  // threads side by side over the columns; a warp has two rows of them
 
