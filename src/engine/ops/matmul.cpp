@@ -25,10 +25,10 @@ Result<void> check_scales(const Node& node, Inputs inputs, const MatmulInputs& p
     return bad_input(fmt::format("{} inputs{}, needs {} or {}", inputs.size(),
                                  places.scales ? " with scales" : "", fewest, fewest + 1));
   }
-  if (!places.scales) {
+  if (!places.scales && !node.attributes.flag("observe")) {
     return {};
   }
-  for (const TensorType& each : inputs.subspan(*places.scales)) {
+  for (const TensorType& each : inputs.subspan(places.scales.value_or(inputs.size()))) {
     if (!(each == kScalar)) {
       return bad_input(fmt::format("a scale of {}, needs an f32 scalar", text(each)));
     }
@@ -50,9 +50,10 @@ Result<void> check_scales(const Node& node, Inputs inputs, const MatmulInputs& p
 // `math_b`: what the operands are rounded to first, tf32 or an fp8. To an fp8 they are rounded
 // times a scale, what is too large for it becoming its largest number, and divided by it again:
 // a scale that makes the largest magnitude of the operand that of the format; with `scaling`
-// those of the inputs, and then outputs 1 and 2 are the largest magnitudes of a and b, f32, NaN
-// where an element is. `scaling` is the layer's path, from which states are named
-// (ops/delayed_scaling.h); `margin` and `algorithm` are of op rescale.
+// those of the inputs. With `observe`, outputs 1 and 2 are the largest magnitudes of a and b,
+// f32, NaN where an element is; without it and with `scaling` nobody looks for them. `scaling`
+// is the layer's path, from which states are named (ops/delayed_scaling.h); `margin` and
+// `algorithm` are of op rescale.
 struct Extents {
   std::int64_t m, k, k_of_b, n;
 };
@@ -97,7 +98,7 @@ Result<Types> outputs(const Node& node, Inputs inputs) {
   const Shape shape =
       node.attributes.flag("transpose_a") ? Shape{e.m, e.n} : a.with(a.rank() - 1, e.n);
   Types types{{inputs[0].dtype, shape}};
-  if (places.scales) {
+  if (node.attributes.flag("observe")) {
     types.insert(types.end(), 2, kScalar);
   }
   return types;
@@ -131,7 +132,7 @@ Value product(Builder& build, const GradientCall& call, const Operand& a, const 
   if (a.scale && b.scale) {
     inputs.insert(inputs.end(), {*a.scale, *b.scale});
     for (const auto& [key, value] : call.node.attributes.entries()) {
-      if (key == "scaling" || key == "margin" || key == "algorithm") {
+      if (key == "scaling" || key == "margin" || key == "algorithm" || key == "observe") {
         attributes.set(key, value);
       }
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,12 +74,19 @@ bool covers(std::string_view pattern, const std::string& layer);
 /// `blocks.0`, `blocks.0.*` and `*.weight` all name `blocks.0.norm1.weight`.
 bool any_names(std::span<const std::string> patterns, const std::string& parameter);
 
+/// What operands of fp8 products are multiplied with, whatever they hold, by their names:
+/// "blocks.0.mlp.fc1.input".
+using Fp8Scales = std::map<std::string, float, std::less<>>;
+
 /// The forward graph, which a model made in f32, in this precision: casts put in as PyTorch's
 /// autocast puts them in, parameters read in the dtype that they are computed with (a copy in
-/// it, where the parameter itself has another). Errors: a pattern that matches no layer.
+/// it, where the parameter itself has another). `scales` are of all operands of fp8 that would
+/// be scaled by themselves; of others they are not looked at. Errors: a pattern that matches no
+/// layer; an operand that `scales` does not have.
 Result<Graph> with_precision(const Graph& graph,
                              const Precision& precision,
-                             std::span<const PrecisionOverride> overrides);
+                             std::span<const PrecisionOverride> overrides,
+                             const std::optional<Fp8Scales>& scales = {});
 
 /// The name of the copy of parameter `name` in `dtype`.
 std::string copy_name(std::string_view parameter, DType dtype);

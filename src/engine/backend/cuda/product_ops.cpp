@@ -153,14 +153,16 @@ class Fp8Operand {
   /// What makes the numbers again of its codes.
   const float* inverse() const { return numbers_; }
 
-  /// By the scale that is there, writing the largest magnitude beside it; without one by that
-  /// magnitude.
+  /// By the scale that is there, without one by the largest magnitude; which is written to
+  /// `amax`, if that is there.
   void round(const float* scale, float* amax) const {
     const Elements x = call_->in(at_);
     const Shape& shape = call_->input(at_).type.shape;
     const Stream stream = call_->stream();
     float* const largest = amax != nullptr ? amax : numbers_ + 2 * kApart;
-    largest_magnitude(stream, x, shape.elements(), largest);
+    if (scale == nullptr || amax != nullptr) {
+      largest_magnitude(stream, x, shape.elements(), largest);
+    }
     if (scale == nullptr) {
       scale_for(stream, format_, largest, numbers_ + kApart);
       scale = numbers_ + kApart;
@@ -205,10 +207,11 @@ void run_fp8_matmul(Call& call, ProductShape shape, const Elements& bias) {
     return;
   }
   const auto scales = matmul_inputs(call.node()).scales;
+  const bool observes = call.attributes().flag("observe");
   a.round(scales ? call.in_as<float>(*scales) : nullptr,
-          scales ? call.out_as<float>(1) : nullptr);
+          observes ? call.out_as<float>(1) : nullptr);
   b.round(scales ? call.in_as<float>(*scales + 1) : nullptr,
-          scales ? call.out_as<float>(2) : nullptr);
+          observes ? call.out_as<float>(2) : nullptr);
   product.run(a.codes(), b.codes(), bias, rows, a.inverse(), b.inverse());
   if (rows.data != call.output(0).data) {
     convert(call.stream(), rows, call.out(0), m * shape.n);
