@@ -200,9 +200,8 @@ Command calibrate_command() {
       {"--seed", "N", "of synthetic images; 1"},
   };
   command.examples = {
-      {"halfwatt calibrate --model vit_tiny_patch16_224 --weights w.st --out scales.json "
-       "photos/",
-       "scales for halfwatt infer --precision fp8 --scales scales.json"},
+      {"halfwatt calibrate --model vit_tiny_patch16_224 --weights w --out s.json pics",
+       "scales for halfwatt infer --precision fp8 --scales s.json"},
   };
   command.run = run;
   return command;

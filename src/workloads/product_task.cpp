@@ -40,6 +40,9 @@ Graph product(const ProductShape& shape, const Precision& precision) {
     attributes.set("math_a", precision.compute);
     attributes.set("math_b", precision.compute);
   }
+  if (precision.accumulate == DType::f16) {
+    attributes.set("accumulate", precision.accumulate);
+  }
   if (precision.delayed) {
     const Value scale = build.constant(1, {DType::f32, Shape()});
     inputs.insert(inputs.end(), 2, scale);

@@ -46,14 +46,14 @@ Result<void> check_scales(const Node& node, Inputs inputs, const MatmulInputs& p
 // inputs: a and b, a bias: [N], and with `scaling` a scale of each: f32 scalars.
 // a is taken as a matrix of its rows: [..., K], or [K, ...] with `transpose_a`; b: [K, N], or
 // [N, K] with `transpose_b`, both taken likewise. The output has a's outer extents where a is
-// not transposed. Sums are wide (fp32 of everything narrower). attributes `math_a` and
-// `math_b`: what the operands are rounded to first, tf32 or an fp8. To an fp8 they are rounded
-// times a scale, what is too large for it becoming its largest number, and divided by it again:
-// a scale that makes the largest magnitude of the operand that of the format; with `scaling`
-// those of the inputs. With `observe`, outputs 1 and 2 are the largest magnitudes of a and b,
-// f32, NaN where an element is; without it and with `scaling` nobody looks for them. `scaling`
-// is the layer's path, from which states are named (ops/delayed_scaling.h); `margin` and
-// `algorithm` are of op rescale.
+// not transposed. Sums are wide (fp32 of everything narrower), but with `accumulate`, f16, may
+// be so in products of f16. attributes `math_a` and `math_b`: what the operands are rounded to
+// first, tf32 or an fp8. To an fp8 they are rounded times a scale, what is too large for it
+// becoming its largest number, and divided by it again: a scale that makes the largest
+// magnitude of the operand that of the format; with `scaling` those of the inputs. With
+// `observe`, outputs 1 and 2 are the largest magnitudes of a and b, f32, NaN where an element
+// is; without it and with `scaling` nobody looks for them. `scaling` is the layer's path, from
+// which states are named (ops/delayed_scaling.h); `margin` and `algorithm` are of op rescale.
 struct Extents {
   std::int64_t m, k, k_of_b, n;
 };
@@ -86,6 +86,11 @@ Result<Types> outputs(const Node& node, Inputs inputs) {
   if (e.k != e.k_of_b) {
     return bad_input(
         fmt::format("inner dimensions differ ({}x{} . {}x{})", e.m, e.k, e.k_of_b, e.n));
+  }
+  if (node.attributes.has("accumulate") && inputs[0].dtype != DType::f16) {
+    return bad_input(fmt::format("sums of {} of operands of {}, needs f16",
+                                 text(node.attributes.dtype("accumulate")),
+                                 text(inputs[0].dtype)));
   }
   const MatmulInputs places = matmul_inputs(node.attributes, inputs.size());
   if (places.bias && !(inputs[*places.bias].shape == Shape{e.n})) {

@@ -172,6 +172,10 @@ Result<void> check(const Compilation& asked) {
                  "weights that somebody trains are not fixed");
   HALFWATT_CHECK(!((asked.scales || asked.calibrates) && asked.optimizer),
                  "a training finds its scales by itself");
+  if (asked.optimizer && accumulates_narrow(asked.precision, asked.overrides)) {
+    return bad_input(
+        "accumulate=fp16 is for an inference: gradients need sums in fp32 (accumulate=fp32)");
+  }
   for (const std::string& name : asked.skip) {
     if (const auto known = check_pass("--skip-pass", name); !known) {
       return known;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/ops/delayed_scaling.h"
 #include "engine/passes/rewrite.h"
 
@@ -144,6 +146,9 @@ class Caster {
       attributes.set("math_a", row.compute);
       attributes.set("math_b", row.compute);
     }
+    if (node.op == Op::matmul && row.accumulate == DType::f16) {
+      attributes.set("accumulate", row.accumulate);
+    }
     if (rounds && narrow) {
       scale(row, node.name, inputs, attributes);
     }
@@ -255,6 +260,14 @@ bool covers_any(const Graph& graph, const std::string& pattern) {
 }
 
 }  // namespace
+
+bool accumulates_narrow(const Precision& precision,
+                        std::span<const PrecisionOverride> overrides) {
+  return precision.accumulate == DType::f16 ||
+         std::any_of(overrides.begin(), overrides.end(), [](const PrecisionOverride& each) {
+           return each.precision.accumulate == DType::f16;
+         });
+}
 
 std::string copy_name(std::string_view parameter, DType dtype) {
   return fmt::format("{}@{}", parameter, text(dtype));

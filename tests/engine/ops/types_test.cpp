@@ -286,7 +286,7 @@ TEST(Types, that_do_not_fit_a_product_are_refused) {
   });
 }
 
-TEST(Types, that_do_not_fit_the_scales_of_a_product_are_refused) {
+TEST(Types, that_do_not_fit_the_scales_or_sums_of_a_product_are_refused) {
   expect_refused({
       {Op::matmul,
        {f32(Shape{2, 3}), f32(Shape{3, 4}), f32(Shape{4}), kScalar, kScalar},
@@ -308,6 +308,10 @@ TEST(Types, that_do_not_fit_the_scales_of_a_product_are_refused) {
        {f32(Shape{2, 3}), f32(Shape{3, 4})},
        observed({}),
        "scales of operands of f32, needs such as are rounded to fp8"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4})},
+       {{"accumulate", DType::f16}},
+       "sums of f16 of operands of f32, needs f16"},
   });
 }
 

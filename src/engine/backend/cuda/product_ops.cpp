@@ -28,6 +28,7 @@ class Product {
         adds_later_(shape.has_bias && (bias.dtype != shape.result || is_fp32_of_fp8(shape))) {
     if (adds_later_) {
       shape_.has_bias = false;
+      shape_.sums_f16 = false;
       shape_.result = DType::f32;
       sums_ = call.scratch(DType::f32, shape.m * shape.n);
     }
@@ -127,6 +128,7 @@ ProductShape matmul_shape(const Call& call) {
   shape.n = shape.b_transposed ? b.rows() : b.last(0);
   shape.a = shape.b = call.input(0).type.dtype;
   shape.result = call.output(0).type.dtype;
+  shape.sums_f16 = call.attributes().has("accumulate");
   return shape;
 }
 
