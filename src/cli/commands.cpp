@@ -3,6 +3,7 @@
 
 #include "cli/analyze.h"
 #include "cli/bench.h"
+#include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/convert.h"
 #include "cli/devices.h"
@@ -36,12 +37,12 @@ Command man_command() {
 }  // namespace
 
 std::span<const Command> commands() {
-  static const std::array table = {study_command(),   analyze_command(), tune_command(),
-                                   sweep_command(),   run_command(),     train_command(),
-                                   infer_command(),   plan_command(),    inspect_command(),
-                                   convert_command(), devices_command(), monitor_command(),
-                                   limit_command(),   status_command(),  restore_command(),
-                                   bench_command(),   step_command(),    man_command()};
+  static const std::array table = {
+      study_command(),   analyze_command(), tune_command(),    sweep_command(),
+      run_command(),     train_command(),   infer_command(),   calibrate_command(),
+      plan_command(),    inspect_command(), convert_command(), devices_command(),
+      monitor_command(), limit_command(),   status_command(),  restore_command(),
+      bench_command(),   step_command(),    man_command()};
   return table;
 }
 

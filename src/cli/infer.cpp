@@ -15,9 +15,9 @@
 #include "cli/infer_input.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
-#include "engine/data/picture_file.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
+#include "engine/infer/calibration.h"
 #include "engine/infer/inference.h"
 #include "engine/models/images.h"
 #include "engine/models/weights.h"
@@ -32,14 +32,12 @@ using Json = nlohmann::ordered_json;
 /// What was asked for.
 struct Request {
   InferRecipe recipe;
-  std::string input;               ///< of --input; empty: pictures
-  std::vector<std::string> paths;  ///< of pictures and folders
+  ImageSource source;
   std::string format;
   int top = 5;
   DeviceId device;
   bool deterministic = false;
   int threads = 0;
-  std::uint64_t seed = 1;
 };
 
 struct Likely {
@@ -74,6 +72,27 @@ struct Answers {
   }
 };
 
+// The scales of --scales, if there are some.
+Result<std::optional<Fp8Scales>> scales_asked(const Invocation& invocation,
+                                              const VitConfig& model,
+                                              const Precision& precision) {
+  const auto path = invocation.get("--scales");
+  if (!path) {
+    return std::optional<Fp8Scales>();
+  }
+  if (bytes_of(precision.compute) != 1 || precision.delayed) {
+    return bad_input(fmt::format("--scales {}: they are for --precision fp8, found {}",
+                                 shown(*path), precision.name));
+  }
+  const auto weights = invocation.get("--weights");
+  if (!weights) {
+    return bad_input(
+        fmt::format("--scales {}: needed --weights, the file that they are of", shown(*path)));
+  }
+  auto scales = read_scales(*path, model.name, *weights);
+  return scales ? Result<std::optional<Fp8Scales>>(std::move(*scales)) : scales.error();
+}
+
 Result<InferRecipe> read_recipe(const Invocation& invocation) {
   auto model = model_asked(invocation);
   auto precision = precision_asked(invocation);
@@ -85,8 +104,12 @@ Result<InferRecipe> read_recipe(const Invocation& invocation) {
   if (!batch || !overrides) {
     return !batch ? batch.error() : overrides.error();
   }
+  auto scales = scales_asked(invocation, *model, *precision);
+  if (!scales) {
+    return scales.error();
+  }
   return InferRecipe{std::move(*model), std::move(*precision), std::move(*overrides),
-                     static_cast<std::int64_t>(*batch)};
+                     static_cast<std::int64_t>(*batch), std::move(*scales)};
 }
 
 Result<Request> read_request(const Invocation& invocation) {
@@ -94,11 +117,9 @@ Result<Request> read_request(const Invocation& invocation) {
   if (!recipe) {
     return recipe.error();
   }
-  const std::string input = invocation.get("--input").value_or("");
-  if (input.empty() == invocation.arguments().empty()) {
-    return bad_input(input.empty() ? "infer: no pictures; needed PATH..., or --input with a "
-                                     "safetensors file or synthetic:N"
-                                   : "infer: needed PATH... or --input, and not both");
+  auto source = image_source_asked(invocation, "infer");
+  if (!source) {
+    return source.error();
   }
   const std::string format = invocation.get("--format").value_or("table");
   if (format != "table" && format != "csv" && format != "json") {
@@ -106,25 +127,19 @@ Result<Request> read_request(const Invocation& invocation) {
   }
   const auto top = invocation.whole("--top", 5, 1, 1'000'000);
   const auto threads = invocation.whole("--threads", 0, 1, 1024);
-  const auto seed = invocation.whole("--seed", 1, 0, 0x1p53);
   auto device = compute_device_asked(invocation);
   if (!device) {
     return device.error();
   }
-  for (const auto* each : {&top, &threads, &seed}) {
+  for (const auto* each : {&top, &threads}) {
     if (!*each) {
       return each->error();
     }
   }
-  return Request{std::move(*recipe),
-                 input,
-                 invocation.arguments(),
-                 format,
-                 static_cast<int>(*top),
-                 std::move(*device),
-                 invocation.has("--deterministic"),
-                 static_cast<int>(*threads),
-                 static_cast<std::uint64_t>(*seed)};
+  return Request{
+      std::move(*recipe),        std::move(*source), format,
+      static_cast<int>(*top),    std::move(*device), invocation.has("--deterministic"),
+      static_cast<int>(*threads)};
 }
 
 // Of a single logit, which is of the second of two classes, that one's alone. Names that are
@@ -143,23 +158,15 @@ Result<std::vector<std::string>> set_weights(const Invocation& invocation,
   const auto path = invocation.get("--weights");
   if (!path) {
     remark(fmt::format("no --weights: they are drawn from seed {}, as before any training",
-                       request.seed));
-    draw_weights(states, request.seed);
+                       request.source.seed));
+    draw_weights(states, request.source.seed);
     return std::vector<std::string>();
   }
   auto report = load_weights(*path, states);
   if (!report) {
     return report.error();
   }
-  if (report->not_finite > 0) {
-    remark(fmt::format("{}: {} numbers are not finite, the first in {}", shown(*path),
-                       report->not_finite, report->first_not_finite));
-  }
-  if (report->overflowed > 0) {
-    remark(fmt::format("{}: {} numbers are too large for {}, the first in {}", shown(*path),
-                       report->overflowed, request.recipe.precision.name,
-                       report->first_overflowed));
-  }
+  tell_numbers(*path, *report, request.recipe.precision);
   return names_by_label(std::move(report->classes), request.recipe.model.classes);
 }
 
@@ -209,7 +216,7 @@ std::vector<Answer> answers(const Tensor& logits,
 
 std::string table(const Request& request, const Answers& answers) {
   Table table;
-  table.columns = {{"image", request.paths.empty()},
+  table.columns = {{"image", request.source.paths.empty()},
                    {"class", answers.classes.empty()},
                    {"logit"},
                    {"probability"},
@@ -231,7 +238,10 @@ std::string table(const Request& request, const Answers& answers) {
     }
   }
   const InferRecipe& recipe = request.recipe;
-  Document document{fmt::format("{} in {}", recipe.model.name, recipe.precision.name), "", {}};
+  Document document{fmt::format("{} in {}{}", recipe.model.name, recipe.precision.name,
+                                recipe.scales ? " with fixed scales" : ""),
+                    "",
+                    {}};
   document.blocks.push_back(std::move(table));
   if (answers.is_emulated) {
     document.blocks.push_back(
@@ -247,7 +257,8 @@ std::string csv(const Request& request, const Answers& answers) {
   const std::string tail =
       fmt::format("\"{}\",{}", request.recipe.precision.name, answers.is_emulated);
   for (const Answer& answer : answers.images) {
-    const std::string image = request.paths.empty() ? answer.name : quoted_name(answer.name);
+    const std::string image =
+        request.source.paths.empty() ? answer.name : quoted_name(answer.name);
     if (answer.top.empty()) {
       lines += fmt::format("{},,,,,{},{},\n", image, text(answer.state), tail);
     }
@@ -265,6 +276,7 @@ std::string csv(const Request& request, const Answers& answers) {
 std::string json(const Invocation& invocation, const Request& request, const Answers& answers) {
   const InferRecipe& recipe = request.recipe;
   const auto weights = invocation.get("--weights");
+  const auto scales = invocation.get("--scales");
   Json json = {{"schema", "halfwatt.infer/1"},
                {"model", recipe.model.name},
                {"classes", recipe.model.classes},
@@ -273,8 +285,10 @@ std::string json(const Invocation& invocation, const Request& request, const Ans
                {"overrides", invocation.all("--override")},
                {"emulated", answers.is_emulated},
                {"weights", weights ? Json(*weights) : Json(nullptr)},
-               {"input", request.paths.empty() ? Json(request.input) : Json(request.paths)},
-               {"seed", request.seed},
+               {"scales", scales ? Json(*scales) : Json(nullptr)},
+               {"input", request.source.paths.empty() ? Json(request.source.input)
+                                                      : Json(request.source.paths)},
+               {"seed", request.source.seed},
                {"batch", recipe.batch},
                {"numerical_state", text(answers.state())},
                {"bad", answers.bad},
@@ -365,18 +379,8 @@ Result<void> answer_all(const Invocation& invocation,
     logits.push_back(std::move(*some));
   }
   all.bad = input.bad();
-  for (const std::string& line : all.bad) {
-    remark("left out: " + line);
-  }
-  if (input.turned() > 0) {
-    remark(turned_remark(input.turned()));
-  }
-  if (logits.empty()) {
-    return bad_input(fmt::format("none of {} pictures could be read", all.bad.size()));
-  }
-  if (!all.bad.empty()) {
-    remark(fmt::format("{} of {} pictures could not be read", all.bad.size(),
-                       all.bad.size() + all.images.size()));
+  if (const auto told = input.tell(); !told) {
+    return told.error();
   }
   if (const auto written = write_logits(invocation, request, joined(logits)); !written) {
     return written.error();
@@ -393,10 +397,7 @@ Result<void> run(const Invocation& invocation) {
   if (!backend) {
     return backend.error();
   }
-  auto input = request->paths.empty()
-                   ? InferInput::open(request->input, request->recipe.model, request->seed,
-                                      (*backend)->target())
-                   : InferInput::of_pictures(request->paths, request->recipe.model);
+  auto input = InferInput::open(request->source, request->recipe.model, (*backend)->target());
   if (!input) {
     return input.error();
   }
@@ -426,7 +427,9 @@ Command infer_command() {
       "file (or its only one), f32 [N, channels, side, side], or random numbers. Pictures that "
       "cannot be read are named, counted and left out.\n\nAlways a "
       "whole batch is computed, so an image has the same logits to the bit beside any others; "
-      "not so in fp8, whose scale is one for the batch. fp8-delayed needs the scales that a "
+      "not so in fp8, whose scale is one for the batch, unless --scales has a file of those "
+      "that "
+      "halfwatt calibrate found. fp8-delayed needs the scales that a "
       "training found: a file without them is refused. A precision that this device does not "
       "have is emulated, and labelled so. An image whose logits are not finite is dead: exit "
       "status 4.";
@@ -442,6 +445,7 @@ Command infer_command() {
       precision_option(),
       {"--override", "PATTERN=MODE", "another precision for some layers, as 'head.*=fp32'",
        true},
+      {"--scales", "FILE", "for --precision fp8: what halfwatt calibrate found"},
       {"--batch", "N", "images at once; 8"},
       {"--top", "K", "classes to print of each image; 5"},
       compute_device_option(),

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/remark.h"
 #include "base/rng.h"
-#include "cli/command.h"
 #include "engine/data/picture_file.h"
 #include "engine/data/preprocess.h"
 #include "engine/formats/quoted.h"
@@ -75,19 +75,39 @@ Result<Tensor> from_file(const std::string& path, const VitConfig& model) {
 
 }  // namespace
 
-Result<InferInput> InferInput::open(const std::string& where,
+Result<ImageSource> image_source_asked(const Invocation& invocation, std::string_view command) {
+  const std::string input = invocation.get("--input").value_or("");
+  if (input.empty() == invocation.arguments().empty()) {
+    return bad_input(input.empty()
+                         ? fmt::format("{}: no pictures; needed PATH..., or --input with a "
+                                       "safetensors file or synthetic:N",
+                                       command)
+                         : fmt::format("{}: needed PATH... or --input, and not both", command));
+  }
+  const auto seed = invocation.whole("--seed", 1, 0, 0x1p53);
+  if (!seed) {
+    return seed.error();
+  }
+  return ImageSource{input, invocation.arguments(), static_cast<std::uint64_t>(*seed)};
+}
+
+Result<InferInput> InferInput::open(const ImageSource& source,
                                     const VitConfig& model,
-                                    std::uint64_t seed,
                                     const Target& target) {
+  if (!source.paths.empty()) {
+    return of_pictures(source.paths, model);
+  }
   constexpr std::string_view kSynthetic = "synthetic:";
-  auto tensor = where.starts_with(kSynthetic)
-                    ? synthetic(model, where.substr(kSynthetic.size()), seed, target)
-                    : from_file(where, model);
+  auto tensor =
+      source.input.starts_with(kSynthetic)
+          ? synthetic(model, source.input.substr(kSynthetic.size()), source.seed, target)
+          : from_file(source.input, model);
   if (!tensor) {
     return tensor.error();
   }
   InferInput input(model);
   input.tensor_ = std::move(*tensor);
+  input.all_ = input.kept_ = input.tensor_->shape()[0];
   return input;
 }
 
@@ -125,29 +145,42 @@ Result<InferInput> InferInput::of_pictures(const std::vector<std::string>& paths
     return bad_input(fmt::format("{}: no picture in it; needed .jpg, .jpeg or .png files",
                                  shown(paths.front())));
   }
+  input.all_ = input.kept_ = std::ssize(input.paths_);
   return input;
 }
 
 std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
+  Part part = tensor_ ? next_rows(most) : next_pictures(most);
+  read_ += std::ssize(part.names);
+  return part.names.empty() ? std::nullopt : std::optional(std::move(part));
+}
+
+// Where the image is that is kept as number `at`.
+std::int64_t InferInput::place(std::int64_t at) const { return at * all_ / kept_; }
+
+InferInput::Part InferInput::next_rows(std::int64_t most) {
   Part part;
-  if (tensor_) {
-    const Shape& all = tensor_->shape();
-    const std::int64_t count = std::min(most, all[0] - at_);
-    if (count <= 0) {
-      return std::nullopt;
-    }
-    part.images = rows_as(tensor_->view(), at_, {DType::f32, all.with(0, count)});
-    for (std::int64_t at = at_; at < at_ + count; ++at) {
-      part.names.push_back(fmt::format("{}", at));
-    }
-    at_ += count;
-    return part;
+  const TensorType row{DType::f32, tensor_->shape().with(0, 1)};
+  const std::int64_t count = std::min(most, kept_ - at_);
+  part.images = Tensor(TensorType{DType::f32, row.shape.with(0, count)});
+  auto to = part.images.view().bytes();
+  for (; std::ssize(part.names) < count; ++at_) {
+    const auto from =
+        tensor_->view().bytes().subspan(static_cast<std::size_t>(place(at_)) * row.bytes());
+    std::copy_n(from.begin(), row.bytes(), to.begin());
+    to = to.subspan(row.bytes());
+    part.names.push_back(fmt::format("{}", place(at_)));
   }
+  return part;
+}
+
+InferInput::Part InferInput::next_pictures(std::int64_t most) {
+  Part part;
   const Preprocessing how = preprocessing_of(model_.name, model_.image);
   const std::int64_t one = 3 * model_.image * model_.image;
   std::vector<float> pixels;
-  for (; at_ < std::ssize(paths_) && std::ssize(part.names) < most; ++at_) {
-    const std::string& path = paths_[static_cast<std::size_t>(at_)];
+  for (; at_ < kept_ && std::ssize(part.names) < most; ++at_) {
+    const std::string& path = paths_[static_cast<std::size_t>(place(at_))];
     auto image =
         read_picture(path, DecodePolicy{}, [&how](std::int64_t width, std::int64_t height) {
           return evaluation_part(width, height, how);
@@ -163,12 +196,26 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
               std::as_writable_bytes(own), DType::f32);
     part.names.push_back(path);
   }
-  if (part.names.empty()) {
-    return std::nullopt;
-  }
   part.images = Tensor::of<float>(
       DType::f32, Shape{std::ssize(part.names), 3, model_.image, model_.image}, pixels);
   return part;
+}
+
+Result<void> InferInput::tell() const {
+  for (const std::string& line : bad_) {
+    remark("left out: " + line);
+  }
+  if (turned_ > 0) {
+    remark(turned_remark(turned_));
+  }
+  if (read_ == 0) {
+    return bad_input(fmt::format("none of {} pictures could be read", bad_.size()));
+  }
+  if (!bad_.empty()) {
+    remark(fmt::format("{} of {} pictures could not be read", bad_.size(),
+                       std::ssize(bad_) + read_));
+  }
+  return {};
 }
 
 }  // namespace halfwatt

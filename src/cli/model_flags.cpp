@@ -6,6 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/remark.h"
+#include "engine/formats/quoted.h"
+
 namespace halfwatt {
 namespace {
 
@@ -100,6 +103,19 @@ Result<std::vector<PrecisionOverride>> overrides_asked(const Invocation& invocat
     all.push_back(std::move(*override));
   }
   return all;
+}
+
+void tell_numbers(const std::string& path,
+                  const WeightsReport& report,
+                  const Precision& precision) {
+  if (report.not_finite > 0) {
+    remark(fmt::format("{}: {} numbers are not finite, the first in {}", shown(path),
+                       report.not_finite, report.first_not_finite));
+  }
+  if (report.overflowed > 0) {
+    remark(fmt::format("{}: {} numbers are too large for {}, the first in {}", shown(path),
+                       report.overflowed, precision.name, report.first_overflowed));
+  }
 }
 
 }  // namespace halfwatt

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "cli/command.h"
 #include "engine/models/vit.h"
+#include "engine/models/weights.h"
 #include "engine/passes/precision.h"
 
 namespace halfwatt {
@@ -27,5 +28,10 @@ Result<std::vector<Precision>> precisions_asked(const Invocation& invocation);
 
 /// What --override says, each time it is given. Errors: no PATTERN=PRECISION.
 Result<std::vector<PrecisionOverride>> overrides_asked(const Invocation& invocation);
+
+/// Remarks on numbers of the file `path` that are not finite, or are not in `precision`.
+void tell_numbers(const std::string& path,
+                  const WeightsReport& report,
+                  const Precision& precision);
 
 }  // namespace halfwatt

@@ -41,10 +41,14 @@ Graph product(const ProductShape& shape, const Precision& precision) {
     attributes.set("math_a", precision.compute);
     attributes.set("math_b", precision.compute);
   }
+  if (precision.accumulate == DType::f16) {
+    attributes.set("accumulate", precision.accumulate);
+  }
   if (precision.delayed) {
     const Value scale = build.constant(1, {DType::f32, Shape()});
     inputs.insert(inputs.end(), 2, scale);
     attributes.set("scaling", build.name());
+    attributes.set("observe", true);  // as a training does
   }
   graph.set_result("product", build.add(Op::matmul, std::move(inputs), std::move(attributes)));
   return graph;

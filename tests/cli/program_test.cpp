@@ -231,8 +231,8 @@ TEST(Program, prints_help_and_a_man_page_from_the_same_table) {
 }
 
 TEST(Program, keeps_help_within_eighty_columns) {
-  for (const char* command :
-       {"", "study ", "analyze ", "tune ", "sweep ", "plan ", "infer ", "inspect ", "man "}) {
+  for (const char* command : {"", "study ", "analyze ", "tune ", "sweep ", "plan ", "infer ",
+                              "calibrate ", "inspect ", "man "}) {
     std::istringstream lines(run_program(std::string(command) + "--help").out);
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 80U) << line;

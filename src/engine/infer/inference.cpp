@@ -41,6 +41,8 @@ Result<Plan> inference_plan(const InferRecipe& recipe, const Target& target) {
   asked.precision = recipe.precision;
   asked.overrides = recipe.overrides;
   asked.weights_are_fixed = true;
+  asked.scales = recipe.scales;
+  asked.calibrates = recipe.calibrates;
   asked.targets = {target};
   const auto compiled = compile(vit(recipe.model, recipe.batch, ModelMode::infer), asked);
   return compiled ? lower(compiled->graph, asked.targets) : compiled.error();

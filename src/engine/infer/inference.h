@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/exec/session.h"
@@ -15,7 +16,9 @@ struct InferRecipe {
   VitConfig model;
   Precision precision;
   std::vector<PrecisionOverride> overrides;
-  std::int64_t batch = 8;  ///< images at once
+  std::int64_t batch = 8;                ///< images at once
+  std::optional<Fp8Scales> scales = {};  ///< of fp8; nullopt: each operand's own
+  bool calibrates = false;  ///< for largest_magnitudes() (calibration.h), of operands of fp8
 };
 
 /// The plan of one batch, its weights lying as the device reads them best. Errors: as
@@ -26,8 +29,9 @@ Result<Plan> inference_plan(const InferRecipe& recipe, const Target& target);
 class Inference {
  public:
   /// `backend` outlives it. The parameters are 0 until somebody sets them. Errors (bad_input):
-  /// a pattern that matches no layer, a node that the device refuses, more memory than the
-  /// device has (with the batch that fits); (device) too little memory left.
+  /// a pattern that matches no layer, an operand without a scale where there are some, a node
+  /// that the device refuses, more memory than the device has (with the batch that fits);
+  /// (device) too little memory left.
   static Result<std::unique_ptr<Inference>> open(const InferRecipe& recipe, Backend& backend);
 
   /// Where its parameters are, for load_weights() and draw_weights().
@@ -40,8 +44,8 @@ class Inference {
   /// The logits, [N, classes] in the dtype of the model's output, of images that
   /// check_images() (models/images.h) passes. Any N: always a whole batch is computed, the last
   /// image repeated where there are no more. An image has the same logits to the bit beside any
-  /// others and wherever it stands, except in fp8, whose scale is one for the batch. Errors:
-  /// the device is lost.
+  /// others and wherever it stands, except in fp8 without InferRecipe::scales, whose scale is
+  /// one for the batch. Errors: the device is lost.
   Result<Tensor> logits(const TensorView& images);
 
  private:

@@ -1,5 +1,9 @@
 #include "engine/ops/delayed_scaling.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "base/check.h"
 #include "engine/ops/rows.h"
 #include "engine/ops/rules.h"
@@ -62,17 +66,29 @@ std::string_view text(Fp8Operand operand) {
   return "gradient";
 }
 
+std::string fp8_operand_name(std::string_view layer, Fp8Operand operand) {
+  return fmt::format("{}.{}", layer, text(operand));
+}
+
 std::string fp8_scale_name(std::string_view layer, Fp8Operand operand) {
-  return fmt::format("{}.{}{}", layer, text(operand), kFp8Scale);
+  return fmt::format("{}{}", fp8_operand_name(layer, operand), kFp8Scale);
 }
 
 std::string fp8_history_name(std::string_view layer, Fp8Operand operand) {
-  return fmt::format("{}.{}{}", layer, text(operand), kFp8History);
+  return fmt::format("{}{}", fp8_operand_name(layer, operand), kFp8History);
 }
 
 std::string fp8_history_of(std::string_view scale) {
   HALFWATT_CHECK(scale.ends_with(kFp8Scale), "the name of a scale");
   return fmt::format("{}{}", scale.substr(0, scale.size() - kFp8Scale.size()), kFp8History);
+}
+
+float scale_to(DType format, float amax, int margin, float otherwise) {
+  if (!(amax > 0) || !std::isfinite(amax)) {
+    return otherwise;
+  }
+  const float wanted = std::ldexp(static_cast<float>(facts(format).max) / amax, -margin);
+  return std::min(wanted, std::numeric_limits<float>::max());
 }
 
 const OpDef kObserveAmax{

@@ -25,10 +25,10 @@ Result<void> check_scales(const Node& node, Inputs inputs, const MatmulInputs& p
     return bad_input(fmt::format("{} inputs{}, needs {} or {}", inputs.size(),
                                  places.scales ? " with scales" : "", fewest, fewest + 1));
   }
-  if (!places.scales) {
+  if (!places.scales && !node.attributes.flag("observe")) {
     return {};
   }
-  for (const TensorType& each : inputs.subspan(*places.scales)) {
+  for (const TensorType& each : inputs.subspan(places.scales.value_or(inputs.size()))) {
     if (!(each == kScalar)) {
       return bad_input(fmt::format("a scale of {}, needs an f32 scalar", text(each)));
     }
@@ -46,13 +46,14 @@ Result<void> check_scales(const Node& node, Inputs inputs, const MatmulInputs& p
 // inputs: a and b, a bias: [N], and with `scaling` a scale of each: f32 scalars.
 // a is taken as a matrix of its rows: [..., K], or [K, ...] with `transpose_a`; b: [K, N], or
 // [N, K] with `transpose_b`, both taken likewise. The output has a's outer extents where a is
-// not transposed. Sums are wide (fp32 of everything narrower). attributes `math_a` and
-// `math_b`: what the operands are rounded to first, tf32 or an fp8. To an fp8 they are rounded
-// times a scale, what is too large for it becoming its largest number, and divided by it again:
-// a scale that makes the largest magnitude of the operand that of the format; with `scaling`
-// those of the inputs, and then outputs 1 and 2 are the largest magnitudes of a and b, f32, NaN
-// where an element is. `scaling` is the layer's path, from which states are named
-// (ops/delayed_scaling.h); `margin` and `algorithm` are of op rescale.
+// not transposed. Sums are wide (fp32 of everything narrower), but with `accumulate`, f16, may
+// be so in products of f16. attributes `math_a` and `math_b`: what the operands are rounded to
+// first, tf32 or an fp8. To an fp8 they are rounded times a scale, what is too large for it
+// becoming its largest number, and divided by it again: a scale that makes the largest
+// magnitude of the operand that of the format; with `scaling` those of the inputs. With
+// `observe`, outputs 1 and 2 are the largest magnitudes of a and b, f32, NaN where an element
+// is; without it and with `scaling` nobody looks for them. `scaling` is the layer's path, from
+// which states are named (ops/delayed_scaling.h); `margin` and `algorithm` are of op rescale.
 Result<Types> outputs(const Node& node, Inputs inputs) {
   if (!all_floats(inputs)) {
     return not_floats(inputs);
@@ -69,6 +70,11 @@ Result<Types> outputs(const Node& node, Inputs inputs) {
     return bad_input(
         fmt::format("inner dimensions differ ({}x{} . {}x{})", e.m, e.k, e.k_of_b, e.n));
   }
+  if (node.attributes.has("accumulate") && inputs[0].dtype != DType::f16) {
+    return bad_input(fmt::format("sums of {} of operands of {}, needs f16",
+                                 text(node.attributes.dtype("accumulate")),
+                                 text(inputs[0].dtype)));
+  }
   const MatmulInputs places = matmul_inputs(node.attributes, inputs.size());
   if (places.bias && !(inputs[*places.bias].shape == Shape{e.n})) {
     return bad_input(fmt::format("a bias of {}, needs {}", text(inputs[*places.bias]), e.n));
@@ -80,7 +86,7 @@ Result<Types> outputs(const Node& node, Inputs inputs) {
   const Shape shape =
       node.attributes.flag("transpose_a") ? Shape{e.m, e.n} : a.with(a.rank() - 1, e.n);
   Types types{{inputs[0].dtype, shape}};
-  if (places.scales) {
+  if (node.attributes.flag("observe")) {
     types.insert(types.end(), 2, kScalar);
   }
   return types;
@@ -114,7 +120,7 @@ Value product(Builder& build, const GradientCall& call, const Operand& a, const 
   if (a.scale && b.scale) {
     inputs.insert(inputs.end(), {*a.scale, *b.scale});
     for (const auto& [key, value] : call.node.attributes.entries()) {
-      if (key == "scaling" || key == "margin" || key == "algorithm") {
+      if (key == "scaling" || key == "margin" || key == "algorithm" || key == "observe") {
         attributes.set(key, value);
       }
     }

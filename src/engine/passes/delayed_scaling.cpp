@@ -12,6 +12,10 @@
 namespace halfwatt {
 namespace {
 
+bool observes(const Node& node) {
+  return node.op == Op::matmul && node.attributes.flag("observe");
+}
+
 class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(&graph) {}
@@ -20,7 +24,7 @@ class Finder {
     for (int id = 0; id < graph_->size(); ++id) {
       const Node& node = graph_->node(id);
       const auto scales =
-          node.op == Op::matmul ? matmul_inputs(node).scales : std::optional<std::size_t>();
+          observes(node) ? matmul_inputs(node).scales : std::optional<std::size_t>();
       for (const int side : {0, 1}) {
         if (scales) {
           see(node, side, node.inputs[*scales + static_cast<std::size_t>(side)],
@@ -81,6 +85,56 @@ void rescale(Builder& build, const ScaledOperand& operand, Value history, Value 
   build.write(operand.scale, Builder::output(after, 1));
   build.graph().set_result(fmt::format("{}{}", kAmax, operand_of(operand.scale)),
                            Builder::output(after, 2));
+}
+
+void observe_all(Graph& graph) {
+  Builder build(graph);
+  build.set_phase(Phase::update);
+  const int size = graph.size();
+  for (int id = 0; id < size; ++id) {
+    if (!observes(graph.node(id))) {
+      continue;
+    }
+    const std::string layer = graph.node(id).name;
+    build.set_name(layer);
+    build.set_device(graph.node(id).device);
+    for (const auto operand : {Fp8Operand::input, Fp8Operand::weight}) {
+      const std::string history = fp8_history_name(layer, operand);
+      const Value before =
+          build.read({history, StateRole::statistics, {DType::f32, Shape{1}}, {}, 0});
+      const Value amax{id, operand == Fp8Operand::input ? 1 : 2};
+      build.write(history, build.add(Op::observe_amax, {before, amax}));
+    }
+  }
+}
+
+void drop_unread_magnitudes(Graph& graph) {
+  std::set<int> read;
+  const auto see = [&](Value value) {
+    if (value.output > 0) {
+      read.insert(value.node);
+    }
+  };
+  for (const Node& node : graph.nodes()) {
+    std::for_each(node.inputs.begin(), node.inputs.end(), see);
+  }
+  for (const GraphResult& result : graph.results()) {
+    see(result.value);
+  }
+  for (int id = 0; id < graph.size(); ++id) {
+    Node& node = graph.node(id);
+    if (!observes(node) || read.count(id) > 0) {
+      continue;
+    }
+    Attributes others;
+    for (const auto& [key, value] : node.attributes.entries()) {
+      if (key != "observe") {
+        others.set(key, value);
+      }
+    }
+    node.attributes = std::move(others);
+    node.outputs.resize(1);
+  }
 }
 
 }  // namespace halfwatt

@@ -26,6 +26,14 @@ Value observed_history(Builder& build, const ScaledOperand& operand);
 /// `amax:OPERAND` is its amax of this step. Nothing changes where `skip` is true.
 void rescale(Builder& build, const ScaledOperand& operand, Value history, Value skip);
 
+/// Appends, where no scale follows from a history: of each operand of fp8 a history one step
+/// long, which holds the largest magnitude of all runs.
+void observe_all(Graph& graph);
+
+/// Products no longer look for the largest magnitudes of their operands where nobody reads
+/// them: an inference, and those of a training that another product has seen.
+void drop_unread_magnitudes(Graph& graph);
+
 /// What results are called that rescale() sets.
 inline constexpr std::string_view kAmax = "amax:";
 

@@ -10,6 +10,7 @@
 #include "engine/ops/op_def.h"
 #include "engine/ops/verify.h"
 #include "engine/passes/autodiff.h"
+#include "engine/passes/delayed_scaling.h"
 #include "engine/passes/fuse.h"
 #include "engine/passes/lay_out.h"
 #include "engine/passes/recompute.h"
@@ -31,7 +32,8 @@ struct GraphPass {
 };
 
 Result<void> precision(Work& work) {
-  auto cast = with_precision(work.graph, work.asked.precision, work.asked.overrides);
+  auto cast =
+      with_precision(work.graph, work.asked.precision, work.asked.overrides, work.asked.scales);
   if (!cast) {
     return cast.error();
   }
@@ -77,12 +79,9 @@ Result<void> autodiff(Work& work) {
   return {};
 }
 
-Result<void> update(Work& work) {
-  if (work.asked.averages) {
-    work.graph = with_averages(work.graph, work.asked.freeze);
-  }
+void append_update(Work& work) {
   if (!work.asked.optimizer || gradient_names(work.graph).empty()) {
-    return {};
+    return;
   }
   const Precision& precision = work.asked.precision;
   if (work.asked.micro_batches == 1) {
@@ -91,6 +90,17 @@ Result<void> update(Work& work) {
     work.graph = with_accumulation(work.graph, precision);
     work.update = update_of(work.graph, precision, *work.asked.optimizer);
   }
+}
+
+Result<void> update(Work& work) {
+  if (work.asked.averages) {
+    work.graph = with_averages(work.graph, work.asked.freeze);
+  }
+  if (work.asked.calibrates) {
+    observe_all(work.graph);
+  }
+  append_update(work);
+  drop_unread_magnitudes(work.graph);
   return {};
 }
 
@@ -114,6 +124,7 @@ Result<void> placement(Work& work) {
 Result<void> recompute(Work& work) {
   if (work.asked.recompute) {
     work.graph = with_recompute(work.graph);
+    drop_unread_magnitudes(work.graph);  // of products that are computed again
   }
   return {};
 }
@@ -159,6 +170,12 @@ Result<void> check(const Compilation& asked) {
   HALFWATT_CHECK(!(asked.averages && asked.optimizer), "a training reads what it changes");
   HALFWATT_CHECK(!(asked.weights_are_fixed && (asked.averages || asked.optimizer)),
                  "weights that somebody trains are not fixed");
+  HALFWATT_CHECK(!((asked.scales || asked.calibrates) && asked.optimizer),
+                 "a training finds its scales by itself");
+  if (asked.optimizer && accumulates_narrow(asked.precision, asked.overrides)) {
+    return bad_input(
+        "accumulate=fp16 is for an inference: gradients need sums in fp32 (accumulate=fp32)");
+  }
   for (const std::string& name : asked.skip) {
     if (const auto known = check_pass("--skip-pass", name); !known) {
       return known;

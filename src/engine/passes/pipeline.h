@@ -26,8 +26,11 @@ struct Compilation {
   /// Without an optimizer: weights are loaded and no other session changes them, so they may
   /// lie as the device likes them.
   bool weights_are_fixed = false;
-  int micro_batches = 1;   ///< of a step
-  bool recompute = false;  ///< by block
+  /// Without an optimizer: of fp8, instead of what each operand says itself.
+  std::optional<Fp8Scales> scales = {};
+  bool calibrates = false;  ///< without an optimizer: histories of all fp8 operands
+  int micro_batches = 1;    ///< of a step
+  bool recompute = false;   ///< by block
   std::vector<PlacementRule> place = {};
   std::vector<Target> targets;         ///< one at least
   std::vector<std::string> skip = {};  ///< names of passes

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/ops/delayed_scaling.h"
 #include "engine/passes/rewrite.h"
 
@@ -17,14 +19,27 @@ class Caster {
  public:
   Caster(const Graph& graph,
          const Precision& precision,
-         std::span<const PrecisionOverride> overrides)
-      : from_(&graph), rewrite_(graph), precision_(&precision), overrides_(overrides) {}
+         std::span<const PrecisionOverride> overrides,
+         const std::optional<Fp8Scales>& scales)
+      : from_(&graph),
+        rewrite_(graph),
+        precision_(&precision),
+        overrides_(overrides),
+        scales_(&scales) {}
 
   // Parameters of which only a copy is used are no longer read: whoever only infers need not
   // have them.
-  Graph run() {
+  Result<Graph> run() {
     for (int id = 0; id < from_->size(); ++id) {
       node(id);
+    }
+    if (!missing_.empty()) {
+      return bad_input(fmt::format(
+          "--scales: no scale of {}{}; `halfwatt calibrate` finds those of all "
+          "layers that are computed in fp8",
+          missing_.front(),
+          missing_.size() == 1 ? ""
+                               : fmt::format(" and {} more operands", missing_.size() - 1)));
     }
     return without_dead_nodes(rewrite_.finish());
   }
@@ -131,12 +146,46 @@ class Caster {
       attributes.set("math_a", row.compute);
       attributes.set("math_b", row.compute);
     }
-    if (rounds && narrow && row.delayed) {
-      scale_by_history(*row.delayed, node.name, inputs, attributes);
+    if (node.op == Op::matmul && row.accumulate == DType::f16) {
+      attributes.set("accumulate", row.accumulate);
+    }
+    if (rounds && narrow) {
+      scale(row, node.name, inputs, attributes);
     }
     Builder& build = rewrite_.build();
     const Value product = build.add(node.op, inputs, std::move(attributes));
     rewrite_.map(id, is_product ? build.cast(product, row.output) : product);
+  }
+
+  // Who reads no magnitudes has them dropped again, by drop_unread_magnitudes().
+  void scale(const Precision& row,
+             const std::string& layer,
+             std::vector<Value>& inputs,
+             Attributes& attributes) {
+    if (row.delayed) {
+      scale_by_history(*row.delayed, layer, inputs, attributes);
+    } else if (*scales_) {
+      return scale_as_given(layer, inputs, attributes);
+    }
+    attributes.set("observe", true);
+  }
+
+  void scale_as_given(const std::string& layer,
+                      std::vector<Value>& inputs,
+                      Attributes& attributes) {
+    const std::string parameter = parameter_of(inputs[1]);
+    for (const auto operand : {Fp8Operand::input, Fp8Operand::weight}) {
+      const auto given = (*scales_)->find(fp8_operand_name(layer, operand));
+      if (given == (*scales_)->end()) {
+        missing_.push_back(fp8_operand_name(layer, operand));
+      }
+      inputs.push_back(rewrite_.build().read({fp8_scale_name(layer, operand),
+                                              StateRole::statistics,
+                                              {DType::f32, Shape()},
+                                              parameter,
+                                              given == (*scales_)->end() ? 1 : given->second}));
+    }
+    attributes.set("scaling", layer);
   }
 
   // The forward reads the scales of its operands; that of the gradient is for autodiff, and the
@@ -197,6 +246,8 @@ class Caster {
   Rewrite rewrite_;
   const Precision* precision_;
   std::span<const PrecisionOverride> overrides_;
+  const std::optional<Fp8Scales>* scales_;
+  std::vector<std::string> missing_;  ///< operands that `scales_` does not have
 };
 
 bool covers_any(const Graph& graph, const std::string& pattern) {
@@ -210,13 +261,22 @@ bool covers_any(const Graph& graph, const std::string& pattern) {
 
 }  // namespace
 
+bool accumulates_narrow(const Precision& precision,
+                        std::span<const PrecisionOverride> overrides) {
+  return precision.accumulate == DType::f16 ||
+         std::any_of(overrides.begin(), overrides.end(), [](const PrecisionOverride& each) {
+           return each.precision.accumulate == DType::f16;
+         });
+}
+
 std::string copy_name(std::string_view parameter, DType dtype) {
   return fmt::format("{}@{}", parameter, text(dtype));
 }
 
 Result<Graph> with_precision(const Graph& graph,
                              const Precision& precision,
-                             std::span<const PrecisionOverride> overrides) {
+                             std::span<const PrecisionOverride> overrides,
+                             const std::optional<Fp8Scales>& scales) {
   for (const PrecisionOverride& each : overrides) {
     if (!covers_any(graph, each.pattern)) {
       return bad_input(
@@ -225,7 +285,7 @@ Result<Graph> with_precision(const Graph& graph,
                       each.pattern));
     }
   }
-  return Caster(graph, precision, overrides).run();
+  return Caster(graph, precision, overrides, scales).run();
 }
 
 }  // namespace halfwatt

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,8 +33,11 @@ struct Precision {
   DType parameter = DType::f32;  ///< as it is stored, computed with and saved
   DType compute = DType::f32;    ///< operands of products
   DType output = DType::f32;     ///< of products
-  std::optional<DType> images;   ///< what images are cast to; nullopt: not before a product
-  std::optional<DType> norm;     ///< layer_norm, in and out; nullopt: that of its input
+  /// f16: sums within products of matrices of f16 may be so where a device gains by it, in an
+  /// inference; else they are f32 or wider.
+  DType accumulate = DType::f32;
+  std::optional<DType> images;  ///< what images are cast to; nullopt: not before a product
+  std::optional<DType> norm;    ///< layer_norm, in and out; nullopt: that of its input
   DType loss = DType::f32;
   DType gradient = DType::f32;     ///< of a parameter, from one micro-batch
   DType accumulated = DType::f32;  ///< over micro-batches
@@ -52,8 +56,9 @@ std::span<const Precision> precisions();
 std::string precision_names();
 
 /// The mode that a user calls `name`, or that `param=bf16,compute=bf16,output=f32` says in
-/// words: a parameter, compute and output dtype, the rest following from these. Errors: no such
-/// mode or dtype; the message lists what there is.
+/// words: a parameter, compute and output dtype, and perhaps `accumulate=fp16`, the rest
+/// following from these. Errors: no such mode or dtype, the message lists what there is; sums
+/// in fp16 of products that are not.
 Result<Precision> precision_named(std::string_view name);
 
 /// Another mode for some layers: `head.*=fp32`.
@@ -73,12 +78,23 @@ bool covers(std::string_view pattern, const std::string& layer);
 /// `blocks.0`, `blocks.0.*` and `*.weight` all name `blocks.0.norm1.weight`.
 bool any_names(std::span<const std::string> patterns, const std::string& parameter);
 
+/// What operands of fp8 products are multiplied with, whatever they hold, by their names:
+/// "blocks.0.mlp.fc1.input".
+using Fp8Scales = std::map<std::string, float, std::less<>>;
+
 /// The forward graph, which a model made in f32, in this precision: casts put in as PyTorch's
 /// autocast puts them in, parameters read in the dtype that they are computed with (a copy in
-/// it, where the parameter itself has another). Errors: a pattern that matches no layer.
+/// it, where the parameter itself has another). `scales` are of all operands of fp8 that would
+/// be scaled by themselves; of others they are not looked at. Errors: a pattern that matches no
+/// layer; an operand that `scales` does not have.
 Result<Graph> with_precision(const Graph& graph,
                              const Precision& precision,
-                             std::span<const PrecisionOverride> overrides);
+                             std::span<const PrecisionOverride> overrides,
+                             const std::optional<Fp8Scales>& scales = {});
+
+/// Whether some product may add up in fp16, which a training does not.
+bool accumulates_narrow(const Precision& precision,
+                        std::span<const PrecisionOverride> overrides);
 
 /// The name of the copy of parameter `name` in `dtype`.
 std::string copy_name(std::string_view parameter, DType dtype);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "engine/passes/precision.h"
@@ -96,35 +97,38 @@ std::optional<DType> float_named(std::string_view name) {
   return dtype && is_float(*dtype) ? dtype : std::nullopt;
 }
 
-// jmp's triple: a parameter that is narrower than f32 has its gradient narrow, too.
+// jmp's triple, and how products add up: a parameter that is narrower than f32 has its gradient
+// narrow, too.
 Result<Precision> triple(std::string_view text) {
   Precision row;
   row.name = text;
-  std::array<std::pair<std::string_view, DType*>, 3> parts = {
-      {{"param=", &row.parameter}, {"compute=", &row.compute}, {"output=", &row.output}}};
-  std::size_t seen = 0;
+  std::map<std::string_view, DType*> parts = {{"param", &row.parameter},
+                                              {"compute", &row.compute},
+                                              {"output", &row.output},
+                                              {"accumulate", &row.accumulate}};
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t comma = rest.find(',');
     const std::string_view part = rest.substr(0, comma);
     rest = comma == rest.npos ? "" : rest.substr(comma + 1);
-    bool known = false;
-    for (const auto& [key, dtype] : parts) {
-      if (part.substr(0, key.size()) == key) {
-        const auto named = float_named(part.substr(key.size()));
-        if (!named) {
-          return unknown(text);
-        }
-        *dtype = *named;
-        known = true;
-      }
-    }
-    if (!known) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const auto known = parts.find(part.substr(0, equals));
+    const auto dtype = float_named(part.substr(std::min(equals + 1, part.size())));
+    if (known == parts.end() || !dtype) {
       return unknown(text);
     }
-    ++seen;
+    *known->second = *dtype;
+    parts.erase(known);  // each once
   }
-  if (seen != parts.size()) {
+  parts.erase("accumulate");
+  if (!parts.empty()) {
     return unknown(text);
+  }
+  const bool is_half = row.compute == DType::f16 && row.output == DType::f16;
+  if (row.accumulate != DType::f32 && !(row.accumulate == DType::f16 && is_half)) {
+    return bad_input(
+        fmt::format("precision {}: products add up in fp32, or in fp16 where "
+                    "compute and output are fp16",
+                    text));
   }
   row.gradient = row.parameter;
   row.images = row.parameter == DType::f32 ? std::nullopt : std::optional(row.parameter);
@@ -145,7 +149,7 @@ std::string precision_names() {
   for (const Precision& row : precisions()) {
     names += row.name + ", ";
   }
-  return names + "or param=DTYPE,compute=DTYPE,output=DTYPE";
+  return names + "or param=DTYPE,compute=DTYPE,output=DTYPE and perhaps ,accumulate=fp16";
 }
 
 Result<Precision> precision_named(std::string_view name) {

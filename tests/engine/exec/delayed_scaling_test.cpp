@@ -130,7 +130,8 @@ Product product(const std::vector<double>& x, double scale_x, double scale_w) {
                             {{"transpose_b", true},
                              {"math_a", DType::e4m3},
                              {"math_b", DType::e4m3},
-                             {"scaling", std::string("layer")}});
+                             {"scaling", std::string("layer")},
+                             {"observe", true}});
   for (int at = 0; at < 3; ++at) {
     graph.set_result("y" + std::to_string(at), Builder::output(y, at));
   }
@@ -162,6 +163,35 @@ TEST(ScaledProduct, tells_the_largest_magnitudes_of_its_operands) {
   EXPECT_EQ(of.amax_w, 1);
   EXPECT_EQ(product({-kInf, 1}, 1, 1).amax_x, kInf);
   EXPECT_TRUE(std::isnan(product({kNan, kInf}, 1, 1).amax_x));
+}
+
+// The same product twice: with a scale that is given and nobody looking, and with its own.
+TEST(ScaledProduct, looks_for_magnitudes_only_where_it_is_told_to) {
+  const TensorType row{DType::f32, Shape{1, 2}};
+  Graph graph;
+  Builder build(graph);
+  const Value x = build.input("x", row);
+  const Value w = build.input("w", row);
+  const Value one = build.constant(1, {DType::f32, Shape()});
+  const Attributes e4m3{
+      {"transpose_b", true}, {"math_a", DType::e4m3}, {"math_b", DType::e4m3}};
+  Attributes given = e4m3;
+  given.set("scaling", std::string("layer"));
+  Attributes own = e4m3;
+  own.set("observe", true);
+  const Value fixed = build.add(Op::matmul, {x, w, one, one}, given);
+  const Value current = build.add(Op::matmul, {x, w}, own);
+  EXPECT_EQ(graph.node(fixed.node).outputs.size(), 1U);
+  graph.set_result("fixed", fixed);
+  graph.set_result("current", current);
+  graph.set_result("largest", Builder::output(current, 1));
+  CpuRun run(graph);
+  run.bind("x", {896, 0});
+  run.bind("w", {1.75, 0});
+  run.run();
+  EXPECT_EQ(run.number("fixed"), 448 * 1.75) << "beyond its scale";
+  EXPECT_EQ(run.number("current"), 896 * 1.75);
+  EXPECT_EQ(run.number("largest"), 896);
 }
 
 MicroTraining delayed(std::int64_t batch, int parts) {

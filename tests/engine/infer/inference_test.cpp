@@ -125,6 +125,13 @@ TEST(Inference, says_which_modes_this_device_only_emulates) {
   }
 }
 
+TEST(Inference, that_may_add_up_in_fp16_adds_up_in_fp32_on_the_cpu) {
+  const Tensor images = random_images(2);
+  const std::string words = "param=fp16,compute=fp16,output=fp16";
+  EXPECT_EQ(row(Model(words + ",accumulate=fp16").logits(images), 1),
+            row(Model(words).logits(images), 1));
+}
+
 /// A device with another memory.
 class SmallBackend final : public ForwardingBackend {
  public:

@@ -29,6 +29,10 @@ Attributes typed(DType dtype, Shape to) { return {{"dtype", dtype}, {"shape", to
 Attributes scaled(DType format) {
   return {{"math_a", format}, {"math_b", format}, {"scaling", std::string("fc1")}};
 }
+Attributes observed(Attributes attributes) {
+  attributes.set("observe", true);
+  return attributes;
+}
 Attributes heads(std::int64_t count) { return {{"heads", count}}; }
 Attributes strided(std::int64_t stride,
                    std::int64_t padding,
@@ -85,11 +89,15 @@ const std::vector<Fitting> kFitting = {
      {f16(Shape{5, 3, 4, 2}), f16(Shape{5})}},
     {Op::matmul,
      {f16(Shape{5, 3}), f16(Shape{3, 4}), f16(Shape{4}), kScalar, kScalar},
-     scaled(DType::e4m3),
+     observed(scaled(DType::e4m3)),
      {f16(Shape{5, 4}), kScalar, kScalar}},
     {Op::matmul,
      {f16(Shape{5, 3}), f16(Shape{3, 4}), kScalar, kScalar},
      scaled(DType::e5m2),
+     {f16(Shape{5, 4})}},
+    {Op::matmul,
+     {f16(Shape{5, 3}), f16(Shape{3, 4})},
+     observed({{"math_a", DType::e4m3}, {"math_b", DType::e4m3}}),
      {f16(Shape{5, 4}), kScalar, kScalar}},
     {Op::attention,
      {f16(Shape{2, 5, 24})},
@@ -278,7 +286,7 @@ TEST(Types, that_do_not_fit_a_product_are_refused) {
   });
 }
 
-TEST(Types, that_do_not_fit_the_scales_of_a_product_are_refused) {
+TEST(Types, that_do_not_fit_the_scales_or_sums_of_a_product_are_refused) {
   expect_refused({
       {Op::matmul,
        {f32(Shape{2, 3}), f32(Shape{3, 4}), f32(Shape{4}), kScalar, kScalar},
@@ -296,6 +304,14 @@ TEST(Types, that_do_not_fit_the_scales_of_a_product_are_refused) {
        {f32(Shape{2, 3}), f32(Shape{3, 4}), kScalar, kScalar},
        scaled(DType::tf32),
        "scales of operands of f32, needs such as are rounded to fp8"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4})},
+       observed({}),
+       "scales of operands of f32, needs such as are rounded to fp8"},
+      {Op::matmul,
+       {f32(Shape{2, 3}), f32(Shape{3, 4})},
+       {{"accumulate", DType::f16}},
+       "sums of f16 of operands of f32, needs f16"},
   });
 }
 

@@ -102,6 +102,26 @@ TEST(Pipeline, refuses_passes_that_are_not_there) {
   EXPECT_FALSE(compile(vit(kMicro, 2, ModelMode::train), asked));
 }
 
+TEST(Pipeline, refuses_to_train_with_sums_in_fp16_and_lets_an_inference_have_them) {
+  const std::string words = "param=fp16,compute=fp16,output=fp16,accumulate=fp16";
+  Compilation all = training(words);
+  Compilation some = training();
+  some.overrides = {*precision_override("head.*=" + words)};
+  for (Compilation* asked : {&all, &some}) {
+    const auto refused = compile(vit(kMicro, 2, ModelMode::train), *asked);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::bad_input);
+    EXPECT_EQ(refused.error().message.find("accumulate=fp16 is for an inference"), 0U)
+        << refused.error().message;
+    asked->optimizer.reset();
+    const Compiled inference = compiled(*asked, ModelMode::infer);
+    for (const Node& node : inference.graph.nodes()) {
+      const bool may = node.op == Op::matmul && (asked == &all || node.name == "head");
+      EXPECT_EQ(node.attributes.has("accumulate"), may) << node.name;
+    }
+  }
+}
+
 TEST(Pipeline, names_pass_node_and_rule_of_a_graph_that_is_not_legal) {
   Graph graph = vit(kMicro, 2, ModelMode::train);
   graph.set_result("odd", {graph.size() + 5, 0});

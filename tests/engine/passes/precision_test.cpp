@@ -191,11 +191,31 @@ TEST(Precision, is_said_as_a_triple_too) {
   EXPECT_EQ(row->parameter, DType::bf16);
   EXPECT_EQ(row->output, DType::f32);
   EXPECT_TRUE(precision_named("param=fp32,compute=fp16,output=fp16"));
-  for (const auto wrong : {"param=bf16", "param=bf16,compute=x,output=f32", "a=b", "half",
-                           "param=i8,compute=i8,output=i8", "bf16,"}) {
+  for (const auto wrong :
+       {"param=bf16", "param=bf16,compute=x,output=f32", "a=b", "half",
+        "param=i8,compute=i8,output=i8", "bf16,", "param=f16,param=f16,compute=f16,output=f16",
+        "compute=fp16,output=fp16,accumulate=fp16"}) {
     const auto refused = precision_named(wrong);
     ASSERT_FALSE(refused) << wrong;
     EXPECT_NE(refused.error().message.find("amp-bf16"), std::string::npos);
+  }
+}
+
+TEST(Precision, adds_up_in_fp16_only_where_that_is_said_and_all_else_of_products_is) {
+  for (const Precision& row : precisions()) {
+    EXPECT_FALSE(accumulates_narrow(row, {})) << row.name;
+  }
+  const auto half = precision_named("param=fp32,compute=fp16,output=fp16,accumulate=fp16");
+  ASSERT_TRUE(half) << half.error().message;
+  EXPECT_TRUE(accumulates_narrow(*half, {}));
+  EXPECT_TRUE(precision_named("param=fp32,compute=bf16,output=bf16,accumulate=fp32"));
+  for (const auto wrong : {"param=fp16,compute=bf16,output=fp16,accumulate=fp16",
+                           "param=fp16,compute=fp16,output=fp32,accumulate=fp16",
+                           "param=bf16,compute=bf16,output=bf16,accumulate=bf16"}) {
+    const auto refused = precision_named(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_NE(refused.error().message.find("where compute and output are fp16"),
+              std::string::npos);
   }
 }
 

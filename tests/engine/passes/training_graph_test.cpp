@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -7,6 +8,7 @@
 #include "engine/ops/builder.h"
 #include "engine/ops/verify.h"
 #include "engine/passes/autodiff.h"
+#include "engine/passes/delayed_scaling.h"
 #include "engine/passes/pipeline.h"
 #include "engine/passes/update.h"
 
@@ -118,6 +120,33 @@ std::vector<std::string> written_by(const Graph& graph) {
     }
   }
   return all;
+}
+
+/// Products that look for the largest magnitudes of their operands.
+int observing(const Graph& graph, Phase phase) {
+  return static_cast<int>(
+      std::count_if(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+        return node.attributes.flag("observe") && node.phase == phase;
+      }));
+}
+
+TEST(Magnitudes, are_looked_for_where_somebody_reads_them_and_nowhere_else) {
+  const Precision delayed = *precision_named("fp8-delayed");
+  Graph whole = with_update(with_gradients_of(micro(), 2, "fp8-delayed"), delayed, {});
+  Graph part = with_accumulation(with_gradients_of(micro(), 2, "fp8-delayed", 4), delayed);
+  for (Graph* graph : {&whole, &part}) {
+    EXPECT_EQ(observing(*graph, Phase::backward), 2 * 4 * 2);
+    drop_unread_magnitudes(*graph);
+    expect_legal(*graph, "without them");
+    EXPECT_EQ(observing(*graph, Phase::forward), 2 * 4) << "input and weight";
+    EXPECT_EQ(observing(*graph, Phase::backward), 2 * 4)
+        << "of the output's gradient, which two products round, the first";
+  }
+  Graph current =
+      with_update(with_gradients_of(micro(), 2, "fp8"), *precision_named("fp8"), {});
+  drop_unread_magnitudes(current);
+  expect_legal(current, "fp8");
+  EXPECT_EQ(observing(current, Phase::forward) + observing(current, Phase::backward), 0);
 }
 
 TEST(Frozen, parameters_have_no_gradient_no_moment_and_no_average) {

@@ -308,7 +308,8 @@ class RandomGraph {
                         {{"transpose_b", true},
                          {"math_a", DType::e4m3},
                          {"math_b", DType::e4m3},
-                         {"scaling", std::string("layer")}}));
+                         {"scaling", std::string("layer")},
+                         {"observe", true}}));
       } else if (chance(0.2)) {
         keep(build_.add(Op::linear, {*x, weight},
                         {{"columns", std::int64_t{3}}, {"steps", std::int64_t{1}}}));

@@ -1,3 +1,5 @@
+#include "engine/ops/delayed_scaling.h"
+
 #include <algorithm>
 #include <cstring>
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
+#include "engine/ops/delayed_scaling.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt::cpu {
@@ -46,14 +46,6 @@ float largest_magnitude(const float* from, Index count) {
   return largest;
 }
 
-float scale_to(DType format, float amax, int margin, float otherwise) {
-  if (!(amax > 0) || !std::isfinite(amax)) {
-    return otherwise;
-  }
-  const float wanted = std::ldexp(static_cast<float>(facts(format).max) / amax, -margin);
-  return std::min(wanted, std::numeric_limits<float>::max());
-}
-
 const float* rounded_operand(Call& call,
                              const float* from,
                              std::size_t at,
@@ -67,9 +59,10 @@ const float* rounded_operand(Call& call,
   }
   float factor = 1;
   if (format != DType::tf32) {
-    const float amax = largest_magnitude(from, count);
+    const bool observes = call.attributes().flag("observe");
+    const float amax = observes || !scale ? largest_magnitude(from, count) : 0;
     factor = scale ? call.scalar<float>(*scale) : scale_to(format, amax, 0, 1);
-    if (scale) {
+    if (observes) {
       *reinterpret_cast<float*>(call.output(1 + at).data) = amax;
     }
   }

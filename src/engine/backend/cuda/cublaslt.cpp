@@ -104,11 +104,13 @@ cudaDataType_t type_of(DType dtype) {
 }  // namespace
 
 Description::Description(const CublasLtLibrary& library, const ProductShape& shape)
-    : library_(library), has_bias_(shape.has_bias) {
+    : library_(library), has_bias_(shape.has_bias), sums_f16_(shape.sums_f16) {
   try {
-    check(library_.create_description(
-              &description_, shape.is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-              CUDA_R_32F),
+    const auto compute = shape.is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                         : sums_f16_   ? CUBLAS_COMPUTE_16F
+                                       : CUBLAS_COMPUTE_32F;
+    check(library_.create_description(&description_, compute,
+                                      sums_f16_ ? CUDA_R_16F : CUDA_R_32F),
           "create a description");
     set(CUBLASLT_MATMUL_DESC_TRANSA, shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -173,7 +175,7 @@ std::vector<cublasLtMatmulAlgo_t> Description::algorithms(cublasLtHandle_t handl
   };
   std::vector<cublasStatus_t> done = {set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                      std::size_t{Products::kWorkspace})};
-  // Parts of a sum, where it is split, are fp32 too.
+  // Parts of a sum, where it is split, are what its sums are.
   done.push_back(
       set_preference(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
@@ -224,9 +226,12 @@ void Description::enqueue(cublasLtHandle_t handle,
     set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.b_scale);
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.a_scale);
   }
+  // What a product is multiplied with is of the dtype of its sums.
   const float one = 1;
-  const float zero = 0;
-  check(library_.matmul(handle, description_, &one, operands.b, first_, operands.a, second_,
+  const std::uint16_t one_f16 = 0x3C00;
+  const float zero = 0;  // of either dtype
+  const void* const factor = sums_f16_ ? static_cast<const void*>(&one_f16) : &one;
+  check(library_.matmul(handle, description_, factor, operands.b, first_, operands.a, second_,
                         &zero, operands.c, result_, operands.c, result_, &algorithm,
                         operands.workspace, Products::kWorkspace, stream),
         "matmul");

@@ -60,6 +60,7 @@ class Description {
 
   CublasLtLibrary library_;
   bool has_bias_;
+  bool sums_f16_;
   cublasLtMatmulDesc_t description_ = nullptr;
   cublasLtMatrixLayout_t first_ = nullptr, second_ = nullptr, result_ = nullptr;
 };

@@ -31,6 +31,7 @@ class Product {
         adds_later_(shape.has_bias && (bias.dtype != shape.result || is_fp32_of_fp8(shape))) {
     if (adds_later_) {
       shape_.has_bias = false;
+      shape_.sums_f16 = false;
       shape_.result = DType::f32;
       sums_ = call.scratch(DType::f32, shape.m * shape.n);
     }
@@ -130,6 +131,7 @@ ProductShape matmul_shape(const Call& call) {
   shape.b_transposed = call.attributes().flag("transpose_b");
   shape.a = shape.b = call.input(0).type.dtype;
   shape.result = call.output(0).type.dtype;
+  shape.sums_f16 = call.attributes().has("accumulate");
   return shape;
 }
 
@@ -156,14 +158,16 @@ class RoundedOperand {
   /// What makes the numbers again of its codes.
   const float* inverse() const { return numbers_; }
 
-  /// By the scale that is there, writing the largest magnitude beside it; without one by that
-  /// magnitude.
+  /// By the scale that is there, without one by the largest magnitude; which is written to
+  /// `amax`, if that is there.
   void round(const float* scale, float* amax) const {
     const Elements x = call_->in(at_);
     const Shape& shape = call_->input(at_).type.shape;
     const Stream stream = call_->stream();
     float* const largest = amax != nullptr ? amax : numbers_ + 2 * kApart;
-    largest_magnitude(stream, x, shape.elements(), largest);
+    if (scale == nullptr || amax != nullptr) {
+      largest_magnitude(stream, x, shape.elements(), largest);
+    }
     if (scale == nullptr) {
       scale_for(stream, format_, largest, numbers_ + kApart);
       scale = numbers_ + kApart;
@@ -208,10 +212,11 @@ void run_fp8_matmul(Call& call, ProductShape shape, const Elements& bias) {
     return;
   }
   const auto scales = matmul_inputs(call.node()).scales;
+  const bool observes = call.attributes().flag("observe");
   a.round(scales ? call.in_as<float>(*scales) : nullptr,
-          scales ? call.out_as<float>(1) : nullptr);
+          observes ? call.out_as<float>(1) : nullptr);
   b.round(scales ? call.in_as<float>(*scales + 1) : nullptr,
-          scales ? call.out_as<float>(2) : nullptr);
+          observes ? call.out_as<float>(2) : nullptr);
   const RoundedOperand& scaled = planted(Fault::wrong_fp8_scale) ? a : b;
   product.run(a.codes(), b.codes(), bias, rows, a.inverse(), scaled.inverse());
   if (rows.data != call.output(0).data) {

@@ -149,7 +149,10 @@ class CublasLt final : public Products {
 
   static std::string text(const ProductShape& shape) {
     return fmt::format("{}{} {}{} {}x{}x{} {} {} to {}", shape.a_transposed ? "T" : "N",
-                       shape.b_transposed ? "T" : "N", shape.is_tf32 ? "tf32" : "own",
+                       shape.b_transposed ? "T" : "N",
+                       shape.is_tf32    ? "tf32"
+                       : shape.sums_f16 ? "f16-sums"
+                                        : "own",
                        shape.has_bias ? " bias" : "", shape.m, shape.n, shape.k,
                        halfwatt::text(shape.a), halfwatt::text(shape.b),
                        halfwatt::text(shape.result));

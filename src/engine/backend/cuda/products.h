@@ -13,13 +13,14 @@
 
 namespace halfwatt::cuda {
 
-/// c [m, n] = op(a) op(b) (+ bias), row-major and contiguous; sums are fp32.
+/// c [m, n] = op(a) op(b) (+ bias), row-major and contiguous.
 struct ProductShape {
   Index m = 0, n = 0, k = 0;
   bool a_transposed = false;  ///< a is [k, m]
   bool b_transposed = false;  ///< b is [n, k]
   bool has_bias = false;      ///< [n], of the result's dtype
   bool is_tf32 = false;       ///< f32 operands, rounded to tf32 as the tensor cores do
+  bool sums_f16 = false;      ///< of f16 throughout: sums are f16 too; else they are fp32
   DType a = DType::f32, b = DType::f32;  ///< alike, but for fp8: then a is not transposed, b is
   DType result = DType::f32;
   auto operator<=>(const ProductShape&) const = default;

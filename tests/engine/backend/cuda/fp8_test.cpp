@@ -32,6 +32,52 @@ TEST_F(Fp8, multiplies_as_the_cpu_does_whichever_side_is_transposed) {
   }
 }
 
+// What a calibration sees, and what an inference with its scales computes.
+TEST_F(Fp8, observes_its_own_scaling_and_takes_a_scale_without_looking_as_the_cpu_does) {
+  Graph graph;
+  Builder build(graph);
+  const TensorType scalar{DType::f32, Shape()};
+  const Value x = build.input("x", {DType::bf16, Shape{32, 48}});
+  const Value w = build.input("w", {DType::bf16, Shape{64, 48}});
+  const Attributes e4m3{
+      {"transpose_b", true}, {"math_a", DType::e4m3}, {"math_b", DType::e4m3}};
+  Attributes own = e4m3;
+  own.set("observe", true);
+  Attributes given = e4m3;
+  given.set("scaling", std::string("layer"));
+  const Value current = build.add(Op::matmul, {x, w}, own);
+  const Value fixed =
+      build.add(Op::matmul,
+                {x, w, build.input("scale_x", scalar), build.input("scale_w", scalar)}, given);
+  graph.set_result("current", current);
+  graph.set_result("amax_x", Builder::output(current, 1));
+  graph.set_result("amax_w", Builder::output(current, 2));
+  graph.set_result("fixed", fixed);
+  const auto on = [&](std::unique_ptr<Backend> backend) {
+    BackendRun run(std::move(backend), {graph});
+    std::vector<double> numbers(64 * 48);
+    for (std::size_t at = 0; at < numbers.size(); ++at) {
+      numbers[at] = 3 * std::sin(static_cast<double>(at));
+    }
+    run.bind("w", numbers);
+    numbers.resize(32 * 48);
+    run.bind("x", numbers);
+    run.bind("scale_x", std::vector<double>{200});  // more than 3 allows: it saturates
+    run.bind("scale_w", std::vector<double>{100});
+    run.run();
+    return std::array{run.numbers("current"), run.numbers("fixed"), run.numbers("amax_x"),
+                      run.numbers("amax_w")};
+  };
+  const auto got = on(opened_gpu());
+  const auto wanted = on(opened_cpu(0));
+  for (const std::size_t product : {0U, 1U}) {
+    EXPECT_LE(off(got[product], wanted[product]), 2 * half_ulp(DType::bf16) + 0x1p-12);
+  }
+  for (const std::size_t amax : {2U, 3U}) {
+    EXPECT_EQ(got[amax], wanted[amax]);
+  }
+}
+
 // A bias comes on top, of either dtype of result; with scales from before, the magnitudes of
 // now come out, and what is not finite shows in them.
 TEST_F(Fp8, adds_a_bias_and_says_the_largest_magnitudes_as_the_cpu_does) {
@@ -52,6 +98,7 @@ TEST_F(Fp8, adds_a_bias_and_says_the_largest_magnitudes_as_the_cpu_does) {
                      {"math_a", DType::e4m3},
                      {"math_b", DType::e4m3},
                      {"scaling", std::string("layer")},
+                     {"observe", true},
                      {"margin", std::int64_t{0}},
                      {"algorithm", std::string("max")}});
       graph.set_result("y", out);

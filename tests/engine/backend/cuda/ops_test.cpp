@@ -101,6 +101,28 @@ TEST_F(Ops, attend_at_any_number_of_tokens_and_width_of_heads) {
   }
 }
 
+// Where a card adds up in fp32 all the same it is only nearer.
+TEST_F(Ops, add_up_in_f16_where_they_may_within_its_rounding) {
+  const auto number = [](Shape shape) {
+    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
+  };
+  for (const std::int64_t rows : {1, 197}) {
+    for (const std::int64_t width : {80, 768}) {
+      const OpExample example{
+          Op::matmul,
+          {number(Shape{rows, width}), number(Shape{96, width}), number(Shape{96})},
+          {{"transpose_b", true}, {"accumulate", DType::f16}},
+          static_cast<double>(width)};
+      SCOPED_TRACE(text(example));
+      const std::vector<Tensor> inputs = stored_inputs(example, DType::f16);
+      const auto wanted =
+          doubles(example_outputs(opened_cpu(0), example, DType::f16, inputs)[0]);
+      const auto got = doubles(example_outputs(opened_gpu(), example, DType::f16, inputs)[0]);
+      EXPECT_LE(off(got, wanted), 16 * half_ulp(DType::f16));
+    }
+  }
+}
+
 // In f32, where tf32 is allowed: products have 10 bits of their operands.
 TEST_F(Ops, attend_in_tf32_within_its_rounding) {
   double worst = 0;
