@@ -16,6 +16,7 @@
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "engine/data/picture_file.h"
+#include "engine/data/preprocess.h"
 #include "engine/formats/quoted.h"
 #include "engine/formats/safetensors.h"
 #include "engine/infer/inference.h"
@@ -99,6 +100,10 @@ Result<Request> read_request(const Invocation& invocation) {
     return bad_input(input.empty() ? "infer: no pictures; needed PATH..., or --input with a "
                                      "safetensors file or synthetic:N"
                                    : "infer: needed PATH... or --input, and not both");
+  }
+  if (input.empty()) {
+    recipe->normalisation =
+        preprocessing_of(recipe->model.name, recipe->model.image).normalisation;
   }
   const std::string format = invocation.get("--format").value_or("table");
   if (format != "table" && format != "csv" && format != "json") {

@@ -145,7 +145,7 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
   }
   const Preprocessing how = preprocessing_of(model_.name, model_.image);
   const std::int64_t one = 3 * model_.image * model_.image;
-  std::vector<float> pixels;
+  std::vector<std::uint8_t> pixels;
   for (; at_ < std::ssize(paths_) && std::ssize(part.names) < most; ++at_) {
     const std::string& path = paths_[static_cast<std::size_t>(at_)];
     auto image =
@@ -158,16 +158,16 @@ std::optional<InferInput::Part> InferInput::next(std::int64_t most) {
     }
     turned_ += image->turned ? 1 : 0;
     pixels.resize(pixels.size() + static_cast<std::size_t>(one));
-    const std::span<float> own = std::span(pixels).last(static_cast<std::size_t>(one));
+    const std::span<std::uint8_t> own = std::span(pixels).last(static_cast<std::size_t>(one));
     to_tensor(framed(std::move(*image), how.size), how.normalisation, false,
-              std::as_writable_bytes(own), DType::f32);
+              std::as_writable_bytes(own), DType::u8);
     part.names.push_back(path);
   }
   if (part.names.empty()) {
     return std::nullopt;
   }
-  part.images = Tensor::of<float>(
-      DType::f32, Shape{std::ssize(part.names), 3, model_.image, model_.image}, pixels);
+  part.images = Tensor::of<std::uint8_t>(
+      DType::u8, Shape{std::ssize(part.names), 3, model_.image, model_.image}, pixels);
   return part;
 }
 

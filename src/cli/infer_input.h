@@ -17,7 +17,7 @@ class InferInput {
  public:
   /// Some of it, to be computed at once.
   struct Part {
-    Tensor images;                   ///< f32 [N, C, S, S]
+    Tensor images;                   ///< [N, C, S, S]: f32, or the bytes of pictures, u8
     std::vector<std::string> names;  ///< N: paths, or "0", "1", ... of a tensor
   };
 

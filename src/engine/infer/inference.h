@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/exec/session.h"
@@ -16,6 +17,9 @@ struct InferRecipe {
   Precision precision;
   std::vector<PrecisionOverride> overrides;
   std::int64_t batch = 8;  ///< images at once
+  /// What the device normalises pictures by, which come as bytes; nullopt: they come as
+  /// numbers.
+  std::optional<Normalisation> normalisation = {};
 };
 
 /// The plan of one batch, its weights lying as the device reads them best. Errors: as
@@ -38,7 +42,8 @@ class Inference {
   bool is_emulated() const;
 
   /// The logits, [N, classes] in the dtype of the model's output, of images that
-  /// check_images() (models/images.h) passes. Any N: always a whole batch is computed, the last
+  /// check_images() (models/images.h) passes, or of bytes, u8 of that shape, if the recipe says
+  /// how to normalise them. Any N: always a whole batch is computed, the last
   /// image repeated where there are no more. An image has the same logits to the bit beside any
   /// others and wherever it stands, except in fp8, whose scale is one for the batch. Errors:
   /// the device is lost.

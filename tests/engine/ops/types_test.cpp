@@ -45,6 +45,11 @@ Attributes with_bias(Attributes attributes) {
 }
 Attributes rate(double share) { return {{"rate", share}, {"path", std::string("blocks.0")}}; }
 
+TensorType u8(Shape shape) { return {DType::u8, shape}; }
+Attributes normal(std::vector<double> means, std::vector<double> deviations) {
+  return {{"mean", std::move(means)}, {"deviation", std::move(deviations)}};
+}
+
 struct Fitting {
   Op op;
   Types inputs;
@@ -130,6 +135,7 @@ const std::vector<Fitting> kFitting = {
     {Op::mean, {f32(Shape{2, 5, 8})}, axis(1), {f32(Shape{2, 8})}},
     {Op::sum_to, {f32(Shape{2, 5, 8})}, shape(Shape{5, 1}), {f32(Shape{5, 1})}},
     {Op::cast, {f32(Shape{2})}, {{"to", DType::bf16}}, {{DType::bf16, Shape{2}}}},
+    {Op::normalise, {u8(Shape{5, 2, 4, 8})}, normal({0, 1}, {1, 2}), {f32(Shape{5, 2, 4, 8})}},
     {Op::add, {f16(Shape{2, 1}), f32(Shape{3})}, {}, {f32(Shape{2, 3})}},
     {Op::scale, {f16(Shape{2})}, {{"factor", 2.0}}, {f16(Shape{2})}},
     {Op::scale, {f16(Shape{2}), f32(Shape{1})}, {}, {f16(Shape{2})}},
@@ -389,9 +395,17 @@ TEST(Types, that_do_not_fit_a_loss_are_refused) {
 
 TEST(Types, that_do_not_fit_an_op_of_elements_are_refused) {
   const TensorType x = f32(Shape{2, 3});
+  const TensorType grey = u8(Shape{1, 1, 2, 2});
   expect_refused({
       {Op::cast, {i64(Shape{2})}, {{"to", DType::f32}}, "from i64 to f32, needs floats"},
       {Op::cast, {x}, {{"to", DType::i8}}, "from f32 to i8, needs floats"},
+      {Op::normalise, {x}, normal({0}, {1}), "pictures of f32 2x3, needs u8 NxCxHxW"},
+      {Op::normalise, {u8(Shape{3})}, normal({0}, {1}), "pictures of u8 3, needs u8 NxCxHxW"},
+      {Op::normalise,
+       {grey},
+       normal({0, 0}, {1}),
+       "2 means and 1 deviations of u8 1x1x2x2, needs one of each channel"},
+      {Op::normalise, {grey}, normal({0}, {0}), "a deviation of 0, needs more than 0"},
       {Op::add, {x, f32(Shape{2})}, {}, "the terms differ (f32 2x3 and f32 2)"},
       {Op::add, {x, i64(Shape{2, 3})}, {}, "the terms differ (f32 2x3 and i64 2x3)"},
       {Op::scale, {x}, {}, "needs a scalar or the attribute factor"},
