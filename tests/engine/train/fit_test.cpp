@@ -94,6 +94,26 @@ TEST_F(FitTest, learns_from_bytes_to_the_bits_of_a_training_from_numbers) {
   }
 }
 
+TEST(SmallTraining, has_the_same_bits_of_bytes_as_of_their_numbers_in_micro_batches) {
+  const Normalisation by = kImagenetNormalisation;
+  const SmallPictures pictures(100, by);
+  for (const std::string_view mode : {"fp32", "tf32", "amp-fp16", "fp8-delayed", "bf16-sr"}) {
+    TrainRecipe how = small_recipe(mode);
+    how.model.channels = 3;
+    how.micro_batches = 2;
+    SmallTraining from_numbers(how);
+    from_numbers.steps(pictures.numbers, 0, 4);
+    how.normalisation = by;
+    SmallTraining from_bytes(how);
+    from_bytes.steps(pictures.bytes, 0, 4);
+    EXPECT_EQ(from_bytes.losses, from_numbers.losses) << mode;
+    EXPECT_EQ(differing(*from_bytes.trainer, *from_numbers.trainer), "") << mode;
+    EXPECT_EQ(from_bytes.trainer->evaluate(pictures.bytes)->loss,
+              from_numbers.trainer->evaluate(pictures.numbers)->loss)
+        << mode;
+  }
+}
+
 TEST_F(FitTest, goes_on_from_bytes_where_a_training_from_numbers_stopped) {
   SmallTraining whole(recipe("fp32", true));
   train(whole, 2, "whole");
