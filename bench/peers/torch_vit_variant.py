@@ -16,14 +16,16 @@ import safetensors.torch
 import timm
 import torch
 
+import torch_modes as modes
+
 # The lead-in of a window, which is not timed: vit_rows.cpp has the same.
 LEAD_SECONDS = 0.25
 LEAD_STEPS = 3
 # More logits than these say nothing new.
 MOST_FIRST = 64
 
-AUTOCAST = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
-WHOLE_MODEL = {"fp16": torch.float16, "bf16": torch.bfloat16}
+# The rate of the study: vit_rows.cpp has the same.
+RATE = 1e-5
 COMPILE_MODE = {"compiled": "default", "max-autotune": "max-autotune"}
 
 
@@ -55,7 +57,7 @@ class Row:  # pylint: disable=too-few-public-methods
         model = model_named(name)
         model.load_state_dict(safetensors.torch.load_file(files[0]))
         data = safetensors.torch.load_file(files[1])
-        dtype = WHOLE_MODEL.get(precision, torch.float32)
+        dtype = modes.stored_as(precision)
         self.model = model.to(device, dtype)
         self.images = data["images"].to(device, dtype)
         self.labels = data["labels"].to(device)
@@ -64,8 +66,7 @@ class Row:  # pylint: disable=too-few-public-methods
         self.last = None
 
     def autocast(self):
-        dtype = AUTOCAST.get(self.precision)
-        return torch.autocast(self.device.type, dtype, enabled=dtype is not None)
+        return modes.autocast(self.device, self.precision)
 
 
 class Inference(Row):
@@ -96,12 +97,8 @@ class Training(Row):
     def __init__(self, *words):
         super().__init__(*words)
         self.model.train()
-        # vit_rows.cpp has the same. 1e-8 is 0 in fp16.
-        eps = 1e-4 if self.precision == "fp16" else 1e-8
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, weight_decay=0.01,
-                                           eps=eps, fused=True)
-        self.scaler = torch.amp.GradScaler(self.device.type,
-                                           enabled=self.precision == "amp-fp16")
+        self.optimizer = modes.adamw_for(self.model.parameters(), self.precision, RATE)
+        self.scaler = modes.scaler_for(self.device, self.precision)
 
     def around_steps(self):
         return contextlib.nullcontext()
@@ -173,19 +170,13 @@ def window(row, seconds):
             "peak_bytes": peak}
 
 
-def versions():
-    cudnn = torch.backends.cudnn.version()
-    return {"torch": torch.__version__, "timm": timm.__version__,
-            "cuda": torch.version.cuda or "unknown", "cudnn": str(cudnn or "unknown")}
-
-
 def answer(row, line):
     """What a line of the input asks for."""
     word, *rest = line.split()
     with row.around_steps():
         if word == "first":
             row.step()
-            return {"first": numbers(row), "versions": versions()}
+            return {"first": numbers(row), "versions": modes.versions()}
         return window(row, float(rest[0]))
 
 
@@ -197,10 +188,9 @@ def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     variant, name, mode, precision, _, place, *files = sys.argv[1:]
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    device = torch.device("cpu" if place == "cpu" else place.replace("gpu", "cuda"))
+    modes.choose_products(precision)
     kind = Training if mode == "train" else Inference
-    row = kind(variant, name, precision, device, files)
+    row = kind(variant, name, precision, modes.device_at(place), files)
     for line in sys.stdin:
         print(json.dumps(answer(row, line)), file=answers, flush=True)
 

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -31,9 +30,8 @@
 #include "engine/formats/safetensors.h"
 #include "engine/infer/inference.h"
 #include "engine/models/weights.h"
-#include "engine/passes/update.h"
-#include "engine/tensor/convert.h"
 #include "engine/train/trainer.h"
+#include "peers/vit_peer.h"
 
 namespace halfwatt {
 namespace {
@@ -41,6 +39,8 @@ namespace {
 // The lead-in of a window, which is not timed: torch_vit_variant.py has the same.
 constexpr double kLeadSeconds = 0.25;
 constexpr int kLeadSteps = 3;
+// The rate of the study, which torch_vit_variant.py has too.
+constexpr double kRate = 1e-5;
 // More logits than these say nothing new.
 constexpr std::size_t kMostFirst = 64;
 
@@ -54,67 +54,21 @@ struct Asked {
   std::string data;
 };
 
-[[noreturn]] void give_up(const std::string& why) {
-  fmt::print(stderr, "bench_vit_rows: {}\n", why);
-  std::exit(2);
-}
-
-template <class T>
-T taken(Result<T> result) {
-  if (!result) {
-    give_up(result.error().message);
-  }
-  return std::move(*result);
-}
-
-void done(const Result<void>& result) {
-  if (!result) {
-    give_up(result.error().message);
-  }
-}
-
-std::int64_t batch_in(const std::string& word) {
-  constexpr int kMostDigits = 6;
-  const bool is_number = !word.empty() && word.size() <= kMostDigits && word[0] != '0' &&
-                         word.find_first_not_of("0123456789") == word.npos;
-  if (!is_number) {
-    give_up(fmt::format("batch {}: needed a whole number of 1 to 999999", word));
-  }
-  return std::stoi(word);
-}
-
 Asked read(const std::vector<std::string>& words) {
   if (words.size() != 7 || (words[1] != "train" && words[1] != "infer")) {
     give_up(
         "needed MODEL train|infer PRECISION BATCH cpu|gpu:N WEIGHTS.safetensors "
         "BATCH.safetensors");
   }
-  const auto device = DeviceId::parse(words[4]);
-  if (!device ||
-      (device->kind != DeviceId::Kind::cpu && device->kind != DeviceId::Kind::gpu_index)) {
-    give_up(fmt::format("device {}: needed cpu, or gpu:N for a card", words[4]));
-  }
   Asked asked{taken(vit_named(words[0])),
               words[1] == "train",
               taken(precision_named(words[2])),
-              batch_in(words[3]),
-              *device,
+              whole_number("batch", words[3]),
+              computing_device(words[4]),
               words[5],
               words[6]};
   asked.model.classes = 1;
   return asked;
-}
-
-// AdamW as torch_vit_variant.py has it: PyTorch's defaults at the study's rate.
-Optimizer optimizer_for(const Precision& precision) {
-  Optimizer adamw;
-  adamw.rate = 1e-5;
-  adamw.decay = 0.01;
-  adamw.decay_all = true;
-  if (precision.parameter == DType::f16) {
-    adamw.eps = 1e-4;  // 1e-8 is 0 in f16
-  }
-  return adamw;
 }
 
 Plan plan_of(const Asked& asked, const Target& target) {
@@ -124,24 +78,13 @@ Plan plan_of(const Asked& asked, const Target& target) {
   TrainRecipe recipe;
   recipe.model = asked.model;
   recipe.precision = asked.precision;
-  recipe.optimizer = optimizer_for(asked.precision);
+  recipe.optimizer = pytorchs_adamw(asked.precision, kRate);
   recipe.batch = asked.batch;
   Plan plan = std::move(taken(training_plans(recipe, target)).front());
   for (PlanInput& input : plan.inputs) {
     input.fed_ahead = false;  // the batch stays
   }
   return plan;
-}
-
-std::vector<double> doubles(const Tensor& tensor) {
-  Tensor wide(TensorType{DType::f64, tensor.shape()});
-  convert(tensor.view(), wide.view());
-  const auto values = wide.as<double>();
-  return {values.begin(), values.end()};
-}
-
-bool all_finite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
 }
 
 double now() {
@@ -190,7 +133,7 @@ class Row {
     }
     // A step that was skipped may have any loss: what it leaves alone are the weights.
     const bool skips = applied < steps;
-    if ((!skips && !all_finite(result("loss"))) || !weights_are_finite()) {
+    if ((!skips && !all_finite(result("loss"))) || !weights_are_finite(*session_)) {
       return NumericalState::dead;
     }
     return 2 * applied < steps ? NumericalState::skipping : NumericalState::live;
@@ -200,19 +143,11 @@ class Row {
   std::vector<double> result(std::string_view name) const {
     return doubles(session_->result(0, name));
   }
-  bool weights_are_finite() const {
-    const auto& results = session_->plan(0).results;
-    return std::all_of(results.begin(), results.end(), [&](const PlanResult& each) {
-      return each.name.rfind("tally:", 0) != 0 || result(each.name)[0] == 0;
-    });
-  }
   void bind(const Asked& asked) {
     const SafetensorsFile file = taken(SafetensorsFile::open(asked.data));
     for (const PlanInput& input : session_->plan(0).inputs) {
       if (input.name == "valid") {
-        const std::vector<std::int64_t> count = {asked.batch};
-        session_->bind(0, input.name,
-                       Tensor::of<std::int64_t>(DType::i64, Shape(), count).view());
+        bind_valid(*session_, asked.batch);
         continue;
       }
       const StoredTensor* stored = file.find(input.name);
@@ -230,15 +165,6 @@ class Row {
   States states_;
   std::unique_ptr<Session> session_;
 };
-
-std::string json_list(const std::vector<double>& values) {
-  std::vector<std::string> words;
-  words.reserve(values.size());
-  for (const double value : values) {
-    words.push_back(std::isfinite(value) ? fmt::format("{:.9g}", value) : "null");
-  }
-  return fmt::format("[{}]", fmt::join(words, ", "));
-}
 
 /// Seconds of the fastest of some steps, each waited for.
 double lead_in(Row& row) {

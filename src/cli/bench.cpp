@@ -223,6 +223,25 @@ RecordHeader header_of(const Device& device, const Workload& workload, const Ask
   return header;
 }
 
+// Of several products those that the device refuses are left out and named; nothing is measured
+// where it refuses all.
+Result<std::vector<LeftOut>> leave_out_refused(GridSearch& search, const EngineTask& task) {
+  std::vector<LeftOut> all;
+  for (const Setting& setting : search.settings()) {
+    if (std::string reason = task.why_refused(setting); !reason.empty()) {
+      all.push_back({setting, std::move(reason)});
+    }
+  }
+  for (const LeftOut& each : all) {
+    search.leave_out(each.setting);
+  }
+  if (search.settings().empty()) {
+    return bad_input(fmt::format("{}: the device computes none of it: {}", task.info().name,
+                                 text(all.front())));
+  }
+  return all;
+}
+
 // Every setting is planned before the first one runs, so that a mistake ends no long run.
 Result<void> check_settings(const GridSearch& search, const EngineTask& task) {
   for (const Setting& setting : search.settings()) {
@@ -250,15 +269,19 @@ Result<void> measure(const Asked& asked,
 
 Result<void> show_rows(const Invocation& invocation,
                        const RecordHeader& header,
-                       const std::vector<Measurement>& rows) {
+                       const std::vector<Measurement>& rows,
+                       const std::vector<LeftOut>& left_out) {
   const std::string format = invocation.get("--format").value_or("table");
   if (format == "json") {
-    return print(bench_json(header, rows));
+    return print(bench_json(header, rows, left_out));
   }
   if (format == "csv") {
+    for (const LeftOut& each : left_out) {
+      remark("left out: " + text(each));
+    }
     return print(bench_csv(header, rows));
   }
-  Document document = bench_document(header, rows);
+  Document document = bench_document(header, rows, left_out);
   for (const std::string& loss : narrow_losses(rows)) {
     document.blocks.push_back(Note{loss, false});
   }
@@ -324,7 +347,11 @@ Result<void> run(const Invocation& invocation) {
   if (!task) {
     return task.error();
   }
-  const GridSearch search(asked->axes, std::make_unique<RepeatedSearch>(1));
+  GridSearch search(asked->axes, std::make_unique<RepeatedSearch>(1));
+  const auto left_out = leave_out_refused(search, **task);
+  if (!left_out) {
+    return left_out.error();
+  }
   if (const auto fine = check_settings(search, **task); !fine) {
     return fine.error();
   }
@@ -343,7 +370,7 @@ Result<void> run(const Invocation& invocation) {
     return done.error();
   }
   const std::vector<Measurement> rows = bench_rows(file->measured);
-  const auto shown = show_rows(invocation, header, rows);
+  const auto shown = show_rows(invocation, header, rows, *left_out);
   return shown ? judge(header, rows) : shown;
 }
 

@@ -129,11 +129,27 @@ std::string knob_of(const Measurement& row, const std::string& knob) {
   return "";
 }
 
+Json knobs_of(const Setting& setting) {
+  Json all = Json::object();
+  for (const auto& [name, value] : setting.values()) {
+    std::visit([&all, &key = name](const auto& held) { all[key] = held; }, value);
+  }
+  return all;
+}
+
 std::string unit_of(const std::vector<Measurement>& rows) {
   return rows.empty() ? "item" : rows.front().work.unit;
 }
 
 }  // namespace
+
+std::string text(const LeftOut& left_out) {
+  std::string all;
+  for (const auto& [knob, value] : left_out.setting.values()) {
+    all += (all.empty() ? "" : ", ") + text(value);
+  }
+  return all + ": " + left_out.reason;
+}
 
 std::vector<Measurement> bench_rows(const std::vector<Measurement>& measured) {
   std::vector<Measurement> rows;
@@ -150,7 +166,9 @@ std::vector<Measurement> bench_rows(const std::vector<Measurement>& measured) {
   return rows;
 }
 
-Document bench_document(const RecordHeader& header, const std::vector<Measurement>& rows) {
+Document bench_document(const RecordHeader& header,
+                        const std::vector<Measurement>& rows,
+                        const std::vector<LeftOut>& left_out) {
   Table table;
   for (const Knob& knob : header.knobs) {
     table.columns.push_back({knob.name, knob.name != "precision"});
@@ -191,6 +209,9 @@ Document bench_document(const RecordHeader& header, const std::vector<Measuremen
   for (const WindowNote note : seen) {
     document.blocks.push_back(
         Note{fmt::format("{}: {}", word(note), sentence(note)), invalidates(note)});
+  }
+  for (const LeftOut& each : left_out) {
+    document.blocks.push_back(Note{"left out: " + text(each), false});
   }
   return document;
 }
@@ -250,19 +271,18 @@ std::string bench_csv(const RecordHeader& header, const std::vector<Measurement>
   return out;
 }
 
-std::string bench_json(const RecordHeader& header, const std::vector<Measurement>& rows) {
+std::string bench_json(const RecordHeader& header,
+                       const std::vector<Measurement>& rows,
+                       const std::vector<LeftOut>& left_out) {
   Json json = {{"schema", "halfwatt.bench/1"}, {"workload", header.workload},
                {"device", header.device},      {"provenance", text(header.provenance)},
                {"labels", Json::object()},     {"unit", unit_of(rows)},
-               {"rows", Json::array()}};
+               {"rows", Json::array()},        {"left_out", Json::array()}};
   for (const auto& [name, value] : header.labels) {
     json["labels"][name] = value;
   }
   for (const Measurement& row : rows) {
-    Json one = Json::object();
-    for (const auto& [name, value] : row.setting.values()) {
-      std::visit([&one, &key = name](const auto& held) { one[key] = held; }, value);
-    }
+    Json one = knobs_of(row.setting);
     for (const FigureColumn& column : kColumns) {
       const Figure value = figure(column, row);
       one[std::string(column.key)] = value ? Json(*value) : Json(nullptr);
@@ -275,6 +295,11 @@ std::string bench_json(const RecordHeader& header, const std::vector<Measurement
       one["notes"].push_back(word(note));
     }
     json["rows"].push_back(std::move(one));
+  }
+  for (const LeftOut& each : left_out) {
+    Json one = knobs_of(each.setting);
+    one["reason"] = each.reason;
+    json["left_out"].push_back(std::move(one));
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

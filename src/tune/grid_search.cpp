@@ -34,6 +34,11 @@ GridSearch::GridSearch(std::vector<GridAxis> axes, std::unique_ptr<Search> of_ea
   }
 }
 
+void GridSearch::leave_out(const Setting& combination) {
+  combinations_.erase(std::remove(combinations_.begin(), combinations_.end(), combination),
+                      combinations_.end());
+}
+
 std::optional<Setting> GridSearch::next(std::span<const Measurement> measured) const {
   for (const Setting& combination : combinations_) {
     if (auto wanted = next_of(combination, measured)) {

@@ -23,6 +23,8 @@ class GridSearch final : public Search {
   /// `of_each`: sees the windows of one combination only. No axis is empty; without axes there
   /// is one combination.
   GridSearch(std::vector<GridAxis> axes, std::unique_ptr<Search> of_each);
+  /// Takes one of settings() out of them, as what cannot be measured.
+  void leave_out(const Setting& combination);
   std::optional<Setting> next(std::span<const Measurement> measured) const override;
   int expected_windows() const override;
   /// How often the workload is started.

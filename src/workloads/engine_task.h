@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/result.h"
 #include "engine/backend/backend.h"
@@ -28,6 +29,9 @@ class EngineTask {
   virtual std::vector<Knob> knobs() const = 0;
   /// Items of a step.
   virtual double items(const Setting& setting) const = 0;
+  /// Why the device does not compute a setting that others can be measured without; empty if it
+  /// does. What is refused as a whole says so when it is planned.
+  virtual std::string why_refused(const Setting&) const { return ""; }
   /// From the plan, without running it. Errors: a setting that cannot be planned.
   virtual Result<Prediction> predict(const Setting& setting) const = 0;
   /// Allocates and draws all that the steps need, which the step then owns. Errors: as

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "engine/ops/builder.h"
+#include "engine/ops/matmul.h"
 #include "engine/plan/plan.h"
 #include "engine/train/trainer.h"
 #include "workloads/plan_run.h"
@@ -66,6 +67,22 @@ class ProductTask final : public EngineTask {
   const WorkloadInfo& info() const override { return info_; }
   std::vector<Knob> knobs() const override { return knobs_; }
   double items(const Setting&) const override { return 1; }
+
+  std::string why_refused(const Setting& setting) const override {
+    const Target& target = device_.backend->target();
+    const auto precision = precision_of(setting);
+    if (!precision || !target.support) {
+      return "";
+    }
+    const Graph graph = product(shape_of(setting), *precision);
+    for (int id = 0; id < graph.size(); ++id) {
+      const Support support = target.support(graph, id);
+      if (support.kind == Support::Kind::refused) {
+        return support.reason;
+      }
+    }
+    return "";
+  }
 
   Result<Prediction> predict(const Setting& setting) const override {
     const auto plan = plan_of(setting);
@@ -170,14 +187,11 @@ Result<std::vector<ProductShape>> products_of(const ModelChoice& choice,
     if (node.op != Op::matmul || (!trains && node.phase != Phase::forward)) {
       continue;
     }
-    const Shape& a = graph.type(node.inputs[0]).shape;
-    const Shape& b = graph.type(node.inputs[1]).shape;
-    ProductShape shape;
-    shape.transpose_a = node.attributes.flag("transpose_a");
-    shape.transpose_b = node.attributes.flag("transpose_b");
-    shape.m = shape.transpose_a ? a.last(0) : a.rows();
-    shape.k = shape.transpose_a ? a.rows() : a.last(0);
-    shape.n = shape.transpose_b ? b.rows() : b.last(0);
+    const MatmulExtents extents = matmul_extents(node, graph.type(node.inputs[0]).shape,
+                                                 graph.type(node.inputs[1]).shape);
+    const ProductShape shape{extents.m, extents.k, extents.n,
+                             node.attributes.flag("transpose_a"),
+                             node.attributes.flag("transpose_b")};
     if (std::find(all.begin(), all.end(), shape) == all.end()) {
       all.push_back(shape);
     }

@@ -22,6 +22,12 @@ class ForwardingBackend : public Backend {
   void download(std::span<std::byte> to, const std::byte* from) override {
     real_->download(to, from);
   }
+  std::unique_ptr<Feed> feed(std::byte* to, std::size_t bytes) override {
+    return real_->feed(to, bytes);
+  }
+  std::unique_ptr<Snapshots> snapshots(const std::byte* from, std::size_t bytes) override {
+    return real_->snapshots(from, bytes);
+  }
   std::unique_ptr<Executable> compile(const Plan& plan,
                                       int device,
                                       const Bound& bound) override {

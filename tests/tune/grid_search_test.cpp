@@ -70,6 +70,20 @@ TEST(GridSearch, measures_every_combination_with_every_limit) {
   }
 }
 
+TEST(GridSearch, measures_no_combination_that_is_left_out) {
+  GridSearch search({kBatch, kPrecision}, limits({200, 250, 300}, 1));
+  Setting refused;
+  refused.set("batch", 64.0);
+  refused.set("precision", std::string("fp16"));
+  const auto before = walk(search).size();
+  search.leave_out(refused);
+  EXPECT_EQ(search.combinations(), 5U);
+  const auto settings = walk(search);
+  EXPECT_EQ(settings.size(), before / 6 * 5);
+  refused.set("power_limit", 200.0);
+  EXPECT_EQ(std::find(settings.begin(), settings.end(), refused), settings.end());
+}
+
 TEST(GridSearch, starts_the_workload_once_for_each_combination) {
   const GridSearch search({kBatch}, limits({150, 200, 250, 300, 350}, 3));
   EXPECT_EQ(restarts(walk(search)), 3);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/backend/null/null_backend.h"
 #include "workloads/infer_task.h"
 #include "workloads/plan_run.h"
 #include "workloads/product_task.h"
@@ -128,6 +129,30 @@ TEST(ProductTask, counts_two_flops_for_a_multiplication) {
     EXPECT_EQ(*predicted->flops, 2.0 * 12 * 34 * 56);
     EXPECT_EQ(state_after(*task, setting(row.name, 1), 2), NumericalState::live) << row.name;
   }
+}
+
+// As GPUs have products of fp8: of sixteen columns.
+TEST(ProductTask, says_which_of_its_products_the_device_refuses_and_why) {
+  Target target = (*open_cpu())->target();
+  target.support = [](const Graph& graph, int id) {
+    const Node& node = graph.node(id);
+    const bool is_refused = node.op == Op::matmul && node.attributes.has("math_a") &&
+                            node.outputs[0].shape.last(0) % 16 != 0;
+    return is_refused ? Support{Support::Kind::refused, "no sixteens"} : Support{};
+  };
+  const auto backend = open_null(target);
+  const std::vector<ProductShape> shapes = {{32, 16, 48}, {32, 16, 1000}};
+  const auto task = product_task(shapes, "a model", {backend.get(), {}});
+  const auto why = [&](const ProductShape& shape, const char* precision) {
+    Setting of;
+    of.set(shape_knob().name, text(shape));
+    of.set("precision", std::string(precision));
+    return task->why_refused(of);
+  };
+  EXPECT_EQ(why(shapes[0], "fp8"), "");
+  EXPECT_EQ(why(shapes[1], "fp8"), "no sixteens");
+  EXPECT_EQ(why(shapes[1], "fp8-delayed"), "no sixteens");
+  EXPECT_EQ(why(shapes[1], "bf16"), "");
 }
 
 TEST(ProductShape, is_three_extents) {

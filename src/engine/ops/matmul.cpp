@@ -53,23 +53,6 @@ Result<void> check_scales(const Node& node, Inputs inputs, const MatmulInputs& p
 // those of the inputs, and then outputs 1 and 2 are the largest magnitudes of a and b, f32, NaN
 // where an element is. `scaling` is the layer's path, from which states are named
 // (ops/delayed_scaling.h); `margin` and `algorithm` are of op rescale.
-struct Extents {
-  std::int64_t m, k, k_of_b, n;
-};
-
-Extents extents(const Node& node, Inputs inputs) {
-  const Shape& a = inputs[0].shape;
-  const Shape& b = inputs[1].shape;
-  Extents e{a.rows(), a.last(0), b.rows(), b.last(0)};
-  if (node.attributes.flag("transpose_a")) {
-    std::swap(e.m, e.k);
-  }
-  if (node.attributes.flag("transpose_b")) {
-    std::swap(e.k_of_b, e.n);
-  }
-  return e;
-}
-
 Result<Types> outputs(const Node& node, Inputs inputs) {
   if (!all_floats(inputs)) {
     return not_floats(inputs);
@@ -81,7 +64,7 @@ Result<Types> outputs(const Node& node, Inputs inputs) {
   if (inputs[0].dtype != inputs[1].dtype) {
     return differ("dtypes of the operands", inputs[0], inputs[1]);
   }
-  const Extents e = extents(node, inputs);
+  const MatmulExtents e = matmul_extents(node, inputs[0].shape, inputs[1].shape);
   if (e.k != e.k_of_b) {
     return bad_input(
         fmt::format("inner dimensions differ ({}x{} . {}x{})", e.m, e.k, e.k_of_b, e.n));
@@ -104,7 +87,7 @@ Result<Types> outputs(const Node& node, Inputs inputs) {
 }
 
 double flops(const Node& node, Inputs inputs) {
-  const Extents e = extents(node, inputs);
+  const MatmulExtents e = matmul_extents(node, inputs[0].shape, inputs[1].shape);
   return 2.0 * static_cast<double>(e.m) * static_cast<double>(e.k) * static_cast<double>(e.n);
 }
 
@@ -198,6 +181,17 @@ InputGradients gradient(Builder& build, const GradientCall& call) {
 
 MatmulInputs matmul_inputs(const Node& matmul) {
   return matmul_inputs(matmul.attributes, matmul.inputs.size());
+}
+
+MatmulExtents matmul_extents(const Node& matmul, const Shape& a, const Shape& b) {
+  MatmulExtents e{a.rows(), a.last(0), b.rows(), b.last(0)};
+  if (matmul.attributes.flag("transpose_a")) {
+    std::swap(e.m, e.k);
+  }
+  if (matmul.attributes.flag("transpose_b")) {
+    std::swap(e.k_of_b, e.n);
+  }
+  return e;
 }
 
 const OpDef kMatmul{Op::matmul, "matmul", NumericClass::gemm, 2, 5, outputs, gradient, flops};

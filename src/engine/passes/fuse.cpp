@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "engine/ops/optimizer.h"
@@ -125,23 +126,46 @@ class Fuser {
     return true;
   }
 
-  // The gradient of a norm's output comes from products, which may be narrower than the norm:
-  // it is widened as it is read.
+  // Whether `reader` widens what it reads there by itself: the gradient of a norm's output, and
+  // gradients of parameters where they are checked and applied.
+  bool widens(const Node& reader, Value value) const {
+    switch (reader.op) {
+      case Op::layer_norm_gradient:
+        return reader.inputs[0] == value;
+      case Op::check_gradients:
+      case Op::adamw:
+      case Op::sgd:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // Gradients come from products, which may be narrower than who reads them.
   bool fuse_cast(int id) {
     const Node& cast = from_->node(id);
     const auto& readers = users({id, 0});
-    if (cast.op != Op::cast || readers.size() != 1 || is_result_.count({id, 0}) != 0 ||
+    if (cast.op != Op::cast || cast.phase == Phase::forward || readers.empty() ||
         bytes_of(from_->type(cast.inputs[0]).dtype) != 2 ||
         bytes_of(cast.outputs[0].dtype) <= 2) {
       return false;
     }
-    const Node& reader = from_->node(readers[0]);
-    if (reader.op != Op::layer_norm_gradient || reader.device != cast.device ||
-        reader.inputs[0] != Value{id, 0}) {
+    const bool all = std::all_of(readers.begin(), readers.end(), [&](int each) {
+      const Node& reader = from_->node(each);
+      return widens(reader, {id, 0}) && reader.device == cast.device;
+    });
+    if (!all) {
       return false;
     }
     rewrite_.map(id, rewrite_.now(cast.inputs[0]));
+    widened_.insert(id);
     return true;
+  }
+
+  // Of a value where it is read, a cast that fuse_cast() left out not counted.
+  DType read_as(Value value) const {
+    const bool is_left_out = widened_.count(value.node) != 0;
+    return from_->type(is_left_out ? from_->node(value.node).inputs[0] : value).dtype;
   }
 
   // Formats that some device emulates are rounded once by it, where two kernels round twice.
@@ -185,10 +209,9 @@ class Fuser {
     const std::size_t own = parameters_of(node.op, node.inputs.size()).each;
     for (std::size_t at = 0; at < node.inputs.size(); ++at) {
       const Value input = node.inputs[at];
-      const bool fits = at < own
-                            ? from_->type(input).dtype == from_->type(one.inputs[at]).dtype &&
-                                  (input.node < id || is_read(input))
-                            : input == one.inputs[at];
+      const bool fits = at < own ? read_as(input) == read_as(one.inputs[at]) &&
+                                       (input.node < id || is_read(input))
+                                 : input == one.inputs[at];
       if (!fits) {
         return false;
       }
@@ -237,6 +260,7 @@ class Fuser {
   std::map<Value, std::vector<int>> users_;
   std::map<Value, bool> is_result_;
   std::vector<bool> done_;
+  std::set<int> widened_;  ///< casts that are left out
 };
 
 }  // namespace

@@ -241,11 +241,18 @@ Result<Trained> train_by(const RecipeFile& file,
         const std::int64_t place = order[static_cast<std::size_t>(at)];
         places.push_back(split.train[static_cast<std::size_t>(place)]);
       }
-      auto report = (*trainer)->step(images->at(places));
-      if (!report) {
-        return report.error();
+      if (const auto started = (*trainer)->start(images->at(places)); !started) {
+        return started.error();
       }
-      trained.last = std::move(*report);
+      // One is done while the next is brought; at the end there is none.
+      const bool is_last = epoch + 1 == file.epochs && step + 1 == steps;
+      while ((*trainer)->reports_due() > (is_last ? 0U : 1U)) {
+        auto report = (*trainer)->report();
+        if (!report) {
+          return report.error();
+        }
+        trained.last = std::move(*report);
+      }
     }
   }
   const auto evaluation = (*trainer)->evaluate(images->at(split.held_out));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -68,14 +69,15 @@ inline std::vector<Tensor> example_outputs(std::unique_ptr<Backend> backend,
   return all;
 }
 
-/// Where `got` is furthest from `wanted`, in units of the largest of `wanted`.
+/// Where `got` is furthest from `wanted`, in units of the largest of `wanted`; without end
+/// where a difference is no number.
 inline double off(const std::vector<double>& got, const std::vector<double>& wanted) {
   double most = 0;
   double away = 0;
   for (std::size_t at = 0; at < wanted.size(); ++at) {
     most = std::max(most, std::abs(wanted[at]));
     const double here = std::abs(got[at] - wanted[at]);
-    away = here <= away ? away : here;  // a NaN stays
+    away = std::isnan(here) ? std::numeric_limits<double>::infinity() : std::max(away, here);
   }
   return most == 0 ? away : away / most;
 }

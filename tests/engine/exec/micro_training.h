@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -71,11 +72,13 @@ struct MicroTraining {
   }
 };
 
-/// That training, on the CPU.
+/// That training, on the CPU unless another device is given.
 class MicroRun {
  public:
   explicit MicroRun(const MicroTraining& training)
-      : training_(training), run_(training.graphs(), training.threads) {
+      : MicroRun(training, opened_cpu(training.threads)) {}
+  MicroRun(const MicroTraining& training, std::unique_ptr<Backend> backend)
+      : training_(training), run_(std::move(backend), training.graphs()) {
     for (const StateSpec& state : vit_parameters(training.model)) {
       run_.load(state.name, tensor_of(state.type, training.first_value(state)));
     }
@@ -116,7 +119,7 @@ class MicroRun {
   void set_scale(double scale) {
     run_.load(std::string(kLossScale), tensor_of({DType::f32, Shape()}, {scale}));
   }
-  CpuRun& run() { return run_; }
+  BackendRun& run() { return run_; }
 
  private:
   std::vector<double> piece(const std::vector<double>& all, int part) const {
@@ -126,8 +129,22 @@ class MicroRun {
   }
 
   MicroTraining training_;
-  CpuRun run_;
+  BackendRun run_;
   double mean_ = 0;
 };
+
+/// All copies of parameters, and of each whether it is its parameter, rounded.
+inline std::map<std::string, bool> copies_of(const States& states) {
+  std::map<std::string, bool> all;
+  for (const std::string& name : states.names()) {
+    const StateSpec& spec = states.spec(name);
+    if (spec.role == StateRole::copy) {
+      Tensor rounded(spec.type);
+      convert(states.save(spec.of).view(), rounded.view());
+      all[name] = same_bits(rounded, states.save(name));
+    }
+  }
+  return all;
+}
 
 }  // namespace halfwatt

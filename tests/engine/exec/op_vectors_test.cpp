@@ -1,4 +1,5 @@
-// Section 3 of the facts on mixed precision, vectors 13 to 19, through the backend.
+// Section 3 of the facts on mixed precision, vectors 13 to 19, through the backend; of the CPU
+// and, in the tests of its room, of a GPU.
 
 #include <gtest/gtest.h>
 
@@ -6,12 +7,21 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/exec/cpu_run.h"
+#include "engine/exec/vectors_device.h"
 #include "engine/ops/builder.h"
 #include "engine/tensor/normalisation.h"
 
 namespace halfwatt {
 namespace {
+
+using Normalise = OnVectorsDevice;
+using LayerNorm = OnVectorsDevice;
+using Softmax = OnVectorsDevice;
+using BinaryCrossEntropy = OnVectorsDevice;
+using CrossEntropy = OnVectorsDevice;
+using Gelu = OnVectorsDevice;
+using CurrentScaling = OnVectorsDevice;
+using Accumulation = OnVectorsDevice;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
@@ -32,7 +42,7 @@ std::vector<double> computed(Op op,
     values.push_back(build.input("x" + std::to_string(at), inputs[at].type));
   }
   graph.set_result("y", Builder::output(build.add(op, values, attributes), output));
-  CpuRun run(graph);
+  BackendRun run(vectors_backend(), {graph});
   for (std::size_t at = 0; at < inputs.size(); ++at) {
     run.bind("x" + std::to_string(at), inputs[at].values);
   }
@@ -59,7 +69,7 @@ std::vector<double> layer_norm(
                   {{"eps", eps}}, output);
 }
 
-TEST(Normalise, gives_each_byte_its_number_in_each_channel) {
+TEST_F(Normalise, gives_each_byte_its_number_in_each_channel) {
   const std::vector<double> means = {0.485F, 0.5F};
   const std::vector<double> deviations = {0.229F, 0.5F};
   std::vector<double> bytes(512);
@@ -78,8 +88,8 @@ TEST(Normalise, gives_each_byte_its_number_in_each_channel) {
   }
 }
 
-TEST(LayerNorm, gives_beta_for_a_constant_row) {
-  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+TEST_F(LayerNorm, gives_beta_for_a_constant_row) {
+  for (const DType dtype : all_floats()) {
     for (const double value : {3.0, 1000.1, 256.0}) {
       const std::vector<double> row(768, value);
       EXPECT_EQ(layer_norm(dtype, row, 1e-6, 0.25), std::vector<double>(768, 0.25))
@@ -91,9 +101,9 @@ TEST(LayerNorm, gives_beta_for_a_constant_row) {
   EXPECT_NEAR(layer_norm(DType::f32, row, 1e-5, 0, 2)[0], 316.2278, 1e-3);
 }
 
-TEST(LayerNorm, has_the_values_of_the_vectors) {
+TEST_F(LayerNorm, has_the_values_of_the_vectors) {
   expect_near(layer_norm(DType::f32, {1, 2, 3, 4}, 1e-6),
-              {-1.34164025, -0.44721341, 0.44721341, 1.34164025}, 2e-7);
+              {-1.34164025, -0.44721341, 0.44721341, 1.34164025}, allowed(2e-7, 6e-7));
   std::vector<double> row(768);
   std::vector<double> wanted(768);
   for (std::size_t at = 0; at < row.size(); ++at) {
@@ -103,7 +113,7 @@ TEST(LayerNorm, has_the_values_of_the_vectors) {
   expect_near(layer_norm(DType::f32, row, 1e-6), wanted, 1e-6);
 }
 
-TEST(LayerNorm, has_statistics_that_squares_of_half_do_not_overflow) {
+TEST_F(LayerNorm, has_statistics_that_squares_of_half_do_not_overflow) {
   std::vector<double> row(64, 300.0);
   row[0] = -300;
   for (const double each : layer_norm(DType::f16, row, 1e-6)) {
@@ -131,13 +141,14 @@ std::vector<double> softmax(DType dtype, const std::vector<double>& scores) {
   return shares;
 }
 
-TEST(Softmax, has_the_values_of_the_vectors) {
+TEST_F(Softmax, has_the_values_of_the_vectors) {
   EXPECT_EQ(softmax(DType::f32, {0, -kInf, 0}), (std::vector<double>{0.5, 0, 0.5}));
   EXPECT_EQ(softmax(DType::f16, {65504, 65504}), (std::vector<double>{0.5, 0.5}));
-  expect_near(softmax(DType::f32, {1, 2, 3}), {0.09003057, 0.24472847, 0.66524096}, 1e-7);
+  expect_near(softmax(DType::f32, {1, 2, 3}), {0.09003057, 0.24472847, 0.66524096},
+              allowed(1e-7, 3e-7));
 }
 
-TEST(Softmax, gives_nothing_and_has_no_gradient_where_all_scores_are_minus_infinity) {
+TEST_F(Softmax, gives_nothing_and_has_no_gradient_where_all_scores_are_minus_infinity) {
   EXPECT_EQ(softmax(DType::f32, {-kInf, -kInf}), (std::vector<double>{0, 0}));
   const Attributes one_head = {{"heads", std::int64_t{1}}};
   const Input qkv{{DType::f32, Shape{1, 2, 3}}, {1, -kInf, 1, 1, -kInf, 1}};
@@ -177,15 +188,15 @@ Loss binary(double logit, double target) {
                  {type, {target}});
 }
 
-TEST(BinaryCrossEntropy, has_the_values_of_the_vectors) {
-  EXPECT_NEAR(binary(0, 0).mean, 0.69314718, 1e-7);
+TEST_F(BinaryCrossEntropy, has_the_values_of_the_vectors) {
+  EXPECT_NEAR(binary(0, 0).mean, 0.69314718, allowed(1e-7, 2e-7));
   EXPECT_EQ(binary(100, 0).mean, 100);
   EXPECT_GE(binary(100, 1).mean, 0);
-  EXPECT_LE(binary(100, 1).mean, 3.8e-44);
+  EXPECT_LE(binary(100, 1).mean, allowed(3.8e-44, 5e-44));
   EXPECT_EQ(binary(-100, 1).mean, 100);
   EXPECT_EQ(binary(1000, 1).mean, 0);
-  EXPECT_NEAR(binary(2, 0.9).mean, 0.32692801, 1e-7);
-  EXPECT_NEAR(binary(2, 0.9).gradient[0], -0.01920292, 1e-7);
+  EXPECT_NEAR(binary(2, 0.9).mean, 0.32692801, allowed(1e-7, 3e-7));
+  EXPECT_NEAR(binary(2, 0.9).gradient[0], -0.01920292, allowed(1e-7, 3e-7));
 }
 
 Loss cross(const std::vector<double>& logits, double label, double smoothing) {
@@ -195,22 +206,22 @@ Loss cross(const std::vector<double>& logits, double label, double smoothing) {
                  {{"smoothing", smoothing}});
 }
 
-TEST(CrossEntropy, has_the_values_of_the_vectors) {
+TEST_F(CrossEntropy, has_the_values_of_the_vectors) {
   const Loss plain = cross({2, 1, 0.1}, 0, 0);
-  EXPECT_NEAR(plain.mean, 0.41703002, 1e-7);
-  expect_near(plain.gradient, {-0.34099886, 0.24243297, 0.09856589}, 1e-7);
+  EXPECT_NEAR(plain.mean, 0.41703002, allowed(1e-7, 4e-7));
+  expect_near(plain.gradient, {-0.34099886, 0.24243297, 0.09856589}, allowed(1e-7, 3e-7));
   const Loss smoothed = cross({2, 1, 0.1}, 0, 0.1);
-  EXPECT_NEAR(smoothed.mean, 0.51369668, 1e-7);
-  expect_near(smoothed.gradient, {-0.27433219, 0.20909964, 0.06523256}, 1e-7);
+  EXPECT_NEAR(smoothed.mean, 0.51369668, allowed(1e-7, 4e-7));
+  expect_near(smoothed.gradient, {-0.27433219, 0.20909964, 0.06523256}, allowed(1e-7, 3e-7));
   EXPECT_NEAR(cross(std::vector<double>(1000, 0.5), 7, 0).mean, 6.90775528, 2e-6);
   EXPECT_EQ(cross({1000, 0}, 0, 0).mean, 0);
   EXPECT_EQ(cross({1000, 0}, 1, 0).mean, 1000);
   EXPECT_NEAR(cross({1000, 0}, 1, 0.1).mean, 950, 1e-4);
 }
 
-TEST(Gelu, is_the_exact_one) {
-  for (const auto& [dtype, error] :
-       {std::pair(DType::f64, 5e-9), std::pair(DType::f32, 2e-7)}) {
+TEST_F(Gelu, is_the_exact_one) {
+  for (const DType dtype : {widest_float(), DType::f32}) {
+    const double error = dtype == DType::f64 ? 5e-9 : allowed(2e-7, 6e-7);
     const TensorType type{dtype, Shape{1, 4}};
     const auto values = computed(Op::gelu, {{type, {-5, -1, 1, 3}}});
     expect_near(values, {-1.43326e-6, -0.15865525, 0.84134475, 2.99595031}, error);
@@ -221,49 +232,67 @@ TEST(Gelu, is_the_exact_one) {
   }
 }
 
-/// One number as a product whose operands are of that format takes it, beside a largest one.
-double rounded_beside(DType format, double value, double largest) {
-  const Input row{{DType::f32, Shape{1, 2}}, {value, largest}};
-  const Input one{{DType::f32, Shape{1, 2}}, {1, 0}};
-  return computed(Op::matmul, {row, one},
-                  {{"transpose_b", true}, {"math_a", format}, {"math_b", format}})[0];
+// GPUs have products of fp8 of sixteen columns, with an e4m3 among their operands.
+constexpr std::int64_t kColumns = 16;
+Attributes products_in(DType format) {
+  return {{"transpose_b", true},
+          {"math_a", format},
+          {"math_b", bytes_of(format) == 1 ? DType::e4m3 : format}};
 }
 
-TEST(CurrentScaling, makes_the_largest_magnitude_that_of_the_format) {
+/// One number as a product whose first operand is of that format takes it, beside a largest
+/// one.
+double rounded_beside(DType format, double value, double largest) {
+  const Input row{{DType::f32, Shape{1, 2}}, {value, largest}};
+  const Input one{{DType::f32, Shape{kColumns, 2}}, {1, 0}};
+  return computed(Op::matmul, {row, one}, products_in(format))[0];
+}
+
+/// The same number; on a GPU the scales of both operands are multiplied first.
+void expect_same(double got, double wanted) {
+  EXPECT_NEAR(got, wanted, allowed(0, 8 * half_ulp(DType::f32) * std::abs(wanted)));
+}
+
+TEST_F(CurrentScaling, makes_the_largest_magnitude_that_of_the_format) {
   // Vector 21: an amax of 3 has the scale 149.33333, of 5 it has 89.6.
   for (const auto& [amax, scale] : {std::pair(3.0, 149.33333F), std::pair(5.0, 89.6F)}) {
     const float exact = 448.0F / static_cast<float>(amax);
     EXPECT_FLOAT_EQ(exact, scale);
     const float code = rounded(DType::e4m3, 0.7F * exact);
-    EXPECT_EQ(rounded_beside(DType::e4m3, 0.7F, amax), code * (1 / exact));
+    expect_same(rounded_beside(DType::e4m3, 0.7F, amax), code * (1 / exact));
   }
 }
 
-TEST(CurrentScaling, is_by_1_of_an_operand_that_is_0_or_not_finite) {
+TEST_F(CurrentScaling, is_by_1_of_an_operand_that_is_0_or_not_finite) {
   EXPECT_EQ(rounded_beside(DType::e4m3, 0, 0), 0);
-  EXPECT_EQ(rounded_beside(DType::e4m3, 17, kInf), 16);
+  expect_same(rounded_beside(DType::e4m3, 17, kInf), 16);
   EXPECT_TRUE(std::isnan(rounded_beside(DType::e4m3, 17, NAN))) << "0 times NaN";
 }
 
-TEST(CurrentScaling, saturates_an_infinity_as_transformer_engine_does) {
-  EXPECT_EQ(rounded_beside(DType::e4m3, kInf, 1), 448);
-  EXPECT_EQ(rounded_beside(DType::e5m2, -kInf, 1), -57344);
+TEST_F(CurrentScaling, saturates_an_infinity_as_transformer_engine_does) {
+  expect_same(rounded_beside(DType::e4m3, kInf, 1), 448);
+  expect_same(rounded_beside(DType::e5m2, -kInf, 1), -57344);
 }
 
-TEST(Accumulation, of_4096_ones_is_4096_whatever_they_are_stored_as) {
+TEST_F(Accumulation, of_4096_ones_is_4096_whatever_they_are_stored_as) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const Input ones{{dtype, Shape{1, 4096}}, {1}};
     EXPECT_EQ(computed(Op::matmul, {ones, ones}, {{"transpose_b", true}})[0], 4096);
   }
   for (const DType math : {DType::tf32, DType::e4m3, DType::e5m2}) {
     const Input ones{{DType::bf16, Shape{1, 4096}}, {1}};
-    EXPECT_EQ(computed(Op::matmul, {ones, ones},
-                       {{"transpose_b", true}, {"math_a", math}, {"math_b", math}})[0],
-              4096);
+    const Input columns{{DType::bf16, Shape{kColumns, 4096}}, {1}};
+    // Tensor cores of Hopper keep 14 bits of a sum of fp8 and cut terms off below it. A scaled
+    // one times another is 448 * 448 = 49 * 2^12; beside a sum of 2^29 and more it is cut to
+    // multiples of 2^16, by a 49th.
+    EXPECT_NEAR(computed(Op::matmul, {ones, columns}, products_in(math))[0], 4096,
+                math == DType::tf32 ? 0 : allowed(0, 4096.0 / 49));
   }
   const Input tenths{{DType::f16, Shape{1, 10000}}, {0.1}};
   const Input ones{{DType::f16, Shape{1, 10000}}, {1}};
-  EXPECT_EQ(computed(Op::matmul, {tenths, ones}, {{"transpose_b", true}})[0], 1000);
+  // 999.756 is between 999.5 and 1000, and nearly in their middle.
+  EXPECT_NEAR(computed(Op::matmul, {tenths, ones}, {{"transpose_b", true}})[0], 1000,
+              allowed(0, 0.5));
   const Input rows{{DType::f16, Shape{4096, 1}}, {1}};
   EXPECT_EQ(computed(Op::sum_to, {rows}, {{"shape", Shape{1}}})[0], 4096);
 }

@@ -47,14 +47,14 @@ std::optional<ProductShape> linear_by_library(const Call& call) {
 }
 
 ProductShape product_shape(const Call& call, DType dtype) {
-  const Shape& a = call.input(0).type.shape;
-  const Shape& b = call.input(1).type.shape;
+  const MatmulExtents extents =
+      matmul_extents(call.node(), call.input(0).type.shape, call.input(1).type.shape);
   ProductShape shape;
   shape.a_transposed = call.attributes().flag("transpose_a");
   shape.b_transposed = call.attributes().flag("transpose_b");
-  shape.m = shape.a_transposed ? a.last(0) : a.rows();
-  shape.k = shape.a_transposed ? a.rows() : a.last(0);
-  shape.n = shape.b_transposed ? b.rows() : b.last(0);
+  shape.m = extents.m;
+  shape.k = extents.k;
+  shape.n = extents.n;
   shape.has_bias = matmul_inputs(call.node()).bias.has_value();
   shape.operands = shape.result = dtype;
   return shape;
@@ -71,12 +71,13 @@ void matmul(Call& call) {
   }
   const Shape& a = call.input(0).type.shape;
   const Shape& b = call.input(1).type.shape;
+  const MatmulExtents extents = matmul_extents(call.node(), a, b);
   Matmul<E> product{};
   product.a_transposed = call.attributes().flag("transpose_a");
   product.b_transposed = call.attributes().flag("transpose_b");
-  product.m = product.a_transposed ? a.last(0) : a.rows();
-  product.k = product.a_transposed ? a.rows() : a.last(0);
-  product.n = product.b_transposed ? b.rows() : b.last(0);
+  product.m = extents.m;
+  product.k = extents.k;
+  product.n = extents.n;
   product.a = operand<E>(call, 0, "math_a");
   product.a_stride = a.last(0);
   product.b = operand<E>(call, 1, "math_b");

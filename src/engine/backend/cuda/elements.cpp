@@ -1,6 +1,7 @@
 #include "engine/backend/cuda/kernels/elements.h"
 
 #include "engine/backend/cuda/bindings.h"
+#include "engine/backend/cuda/planted.h"
 #include "engine/tensor/keyed_random.h"
 
 namespace halfwatt::cuda {
@@ -19,7 +20,8 @@ Index sample_width(const Call& call) {
 }  // namespace
 
 void run_cast(Call& call) {
-  if (!call.is_dry()) {
+  const bool is_stale = planted(Fault::stale_copy) && call.node().phase == Phase::update;
+  if (!call.is_dry() && !is_stale) {
     convert(call.stream(), call.in(0), call.out(0), call.count(0));
   }
 }

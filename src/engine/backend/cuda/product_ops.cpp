@@ -7,13 +7,16 @@
 #include "engine/backend/cuda/kernels/patches.h"
 #include "engine/backend/cuda/kernels/quantise.h"
 #include "engine/backend/cuda/kernels/rows.h"
+#include "engine/backend/cuda/planted.h"
 #include "engine/ops/matmul.h"
 
 namespace halfwatt::cuda {
 namespace {
 
+// Of f32 alone: narrower numbers are numbers of tf32 as they are.
 bool is_tf32(const Call& call) {
-  return call.attributes().has("math_a") && call.attributes().dtype("math_a") == DType::tf32;
+  return call.attributes().has("math_a") && call.attributes().dtype("math_a") == DType::tf32 &&
+         call.input(0).type.dtype == DType::f32;
 }
 bool is_fp8_product(const Call& call) {
   return call.attributes().has("math_a") && bytes_of(call.attributes().dtype("math_a")) == 1;
@@ -117,14 +120,14 @@ float score_scale(const AttentionShape& shape) {
 }
 
 ProductShape matmul_shape(const Call& call) {
-  const Shape& a = call.input(0).type.shape;
-  const Shape& b = call.input(1).type.shape;
+  const MatmulExtents extents =
+      matmul_extents(call.node(), call.input(0).type.shape, call.input(1).type.shape);
   ProductShape shape;
+  shape.m = extents.m;
+  shape.n = extents.n;
+  shape.k = extents.k - planted(Fault::lost_term);
   shape.a_transposed = call.attributes().flag("transpose_a");
   shape.b_transposed = call.attributes().flag("transpose_b");
-  shape.m = shape.a_transposed ? a.last(0) : a.rows();
-  shape.k = shape.a_transposed ? a.rows() : a.last(0);
-  shape.n = shape.b_transposed ? b.rows() : b.last(0);
   shape.a = shape.b = call.input(0).type.dtype;
   shape.result = call.output(0).type.dtype;
   return shape;
@@ -132,9 +135,9 @@ ProductShape matmul_shape(const Call& call) {
 
 /// One operand of a product of fp8, in the workspace of its call: [outer, inner], both rounded
 /// up to what such products take.
-class Fp8Operand {
+class RoundedOperand {
  public:
-  Fp8Operand(
+  RoundedOperand(
       Call& call, std::size_t at, DType format, bool transposed, Index outer, Index inner)
       : call_(&call),
         at_(at),
@@ -187,16 +190,16 @@ class Fp8Operand {
 // Such products take rows of what is summed up alone, in both operands.
 void run_fp8_matmul(Call& call, ProductShape shape, const Elements& bias) {
   const Index m = shape.m;
-  const Fp8Operand a(call, 0, call.attributes().dtype("math_a"), shape.a_transposed, m,
-                     shape.k);
-  const Fp8Operand b(call, 1, call.attributes().dtype("math_b"), !shape.b_transposed, shape.n,
-                     shape.k);
+  const RoundedOperand a(call, 0, call.attributes().dtype("math_a"), shape.a_transposed, m,
+                         shape.k);
+  const RoundedOperand b(call, 1, call.attributes().dtype("math_b"), !shape.b_transposed,
+                         shape.n, shape.k);
   shape.a = call.attributes().dtype("math_a");
   shape.b = call.attributes().dtype("math_b");
   shape.a_transposed = false;
   shape.b_transposed = true;
-  shape.m = Fp8Operand::padded(m);
-  shape.k = Fp8Operand::padded(shape.k);
+  shape.m = RoundedOperand::padded(m);
+  shape.k = RoundedOperand::padded(shape.k);
   // Rows that are too many lie behind the others, and have to lie somewhere else.
   const Elements rows =
       shape.m == m ? call.out(0) : call.scratch(shape.result, shape.m * shape.n);
@@ -209,7 +212,8 @@ void run_fp8_matmul(Call& call, ProductShape shape, const Elements& bias) {
           scales ? call.out_as<float>(1) : nullptr);
   b.round(scales ? call.in_as<float>(*scales + 1) : nullptr,
           scales ? call.out_as<float>(2) : nullptr);
-  product.run(a.codes(), b.codes(), bias, rows, a.inverse(), b.inverse());
+  const RoundedOperand& scaled = planted(Fault::wrong_fp8_scale) ? a : b;
+  product.run(a.codes(), b.codes(), bias, rows, a.inverse(), scaled.inverse());
   if (rows.data != call.output(0).data) {
     convert(call.stream(), rows, call.out(0), m * shape.n);
   }
@@ -219,13 +223,13 @@ void run_fp8_matmul(Call& call, ProductShape shape, const Elements& bias) {
 
 void run_matmul(Call& call) {
   ProductShape shape = matmul_shape(call);
-  const auto place = matmul_inputs(call.node()).bias;
+  const auto place = planted(Fault::no_bias) ? std::nullopt : matmul_inputs(call.node()).bias;
   shape.has_bias = place.has_value();
   const Elements bias = place ? call.in(*place) : Elements();
   if (is_fp8_product(call)) {
     return run_fp8_matmul(call, shape, bias);
   }
-  shape.is_tf32 = is_tf32(call);
+  shape.is_tf32 = is_tf32(call) || planted(Fault::tf32_in_fp32);
   const Product product(call, shape, bias);
   if (!call.is_dry()) {
     product.run(call.input(0).data, call.input(1).data, bias, call.out(0));
@@ -310,7 +314,8 @@ void run_attention(Call& call) {
   if (!call.is_dry()) {
     const AttentionShape shape = attention_shape(call, call.input(0).type.shape);
     attention(call.stream(),
-              {shape, score_scale(shape), is_tf32(call), call.in(0), call.out(0), call.out(1)});
+              {shape, shape.tokens - planted(Fault::mask_column), score_scale(shape),
+               is_tf32(call), call.in(0), call.out(0), call.out(1)});
   }
 }
 

@@ -3,6 +3,7 @@
 #include "engine/backend/cuda/bindings.h"
 #include "engine/backend/cuda/kernels/elements.h"
 #include "engine/backend/cuda/kernels/losses.h"
+#include "engine/backend/cuda/planted.h"
 
 namespace halfwatt::cuda {
 namespace {
@@ -36,6 +37,11 @@ Loss loss_of(const Call& call, std::size_t logits) {
   return job;
 }
 
+float smoothing_of(const Call& call) {
+  const bool has = call.attributes().has("smoothing") && !planted(Fault::no_smoothing);
+  return has ? static_cast<float>(call.attributes().number("smoothing")) : 0;
+}
+
 template <void (*compute)(Stream, const Loss&)>
 void run_loss(Call& call) {
   // The mean is that of the losses before they are stored.
@@ -43,8 +49,7 @@ void run_loss(Call& call) {
   const Elements losses = call.scratch(DType::f32, rows);
   if (!call.is_dry()) {
     Loss job = loss_of(call, 0);
-    job.smoothing = static_cast<float>(
-        call.attributes().has("smoothing") ? call.attributes().number("smoothing") : 0);
+    job.smoothing = smoothing_of(call);
     job.mean = call.out(0);
     job.losses = losses;
     compute(call.stream(), job);
@@ -56,8 +61,7 @@ template <void (*compute)(Stream, const Loss&)>
 void run_loss_gradient(Call& call) {
   if (!call.is_dry()) {
     Loss job = loss_of(call, 1);
-    job.smoothing = static_cast<float>(
-        call.attributes().has("smoothing") ? call.attributes().number("smoothing") : 0);
+    job.smoothing = smoothing_of(call);
     job.factor = call.in(0);
     job.gradient = call.out(0);
     compute(call.stream(), job);

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/backend/cuda/gpu.h"
-#include "engine/exec/example_run.h"
+#include "engine/backend/cuda/checks.h"
 
 namespace halfwatt {
 namespace {
@@ -17,11 +16,7 @@ class Fp8 : public OnGpu {};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Codes of both are the same; the GPU keeps some 14 bits of a sum of e4m3.
 TEST_F(Fp8, multiplies_as_the_cpu_does_whichever_side_is_transposed) {
-  const auto number = [](Shape shape) {
-    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
-  };
   const struct {
     bool a, b;
     DType of_a, of_b;
@@ -30,19 +25,9 @@ TEST_F(Fp8, multiplies_as_the_cpu_does_whichever_side_is_transposed) {
                {true, false, DType::e5m2, DType::e4m3}};  // gradient of the weight
   for (const auto& [a, b, of_a, of_b] : kinds) {
     for (const std::int64_t rows : {1, 16, 197}) {
-      const std::int64_t m = a ? 48 : rows;
-      const std::int64_t k = a ? rows : 80;
-      const OpExample example{
-          Op::matmul,
-          {number(a ? Shape{k, m} : Shape{m, k}), number(b ? Shape{96, k} : Shape{k, 96})},
-          {{"transpose_a", a}, {"transpose_b", b}, {"math_a", of_a}, {"math_b", of_b}},
-          static_cast<double>(k)};
+      const OpExample example = fp8_product(a, b, of_a, of_b, rows);
       SCOPED_TRACE(text(example));
-      const std::vector<Tensor> inputs = stored_inputs(example, DType::bf16);
-      const auto wanted =
-          doubles(example_outputs(opened_cpu(0), example, DType::bf16, inputs)[0]);
-      const auto got = doubles(example_outputs(opened_gpu(), example, DType::bf16, inputs)[0]);
-      EXPECT_LE(off(got, wanted), 2 * half_ulp(DType::bf16) + 0x1p-12);
+      EXPECT_LE(fp8_error_of_tolerance(example), 1);
     }
   }
 }
@@ -165,9 +150,6 @@ TEST_F(Fp8, moves_histories_and_scales_as_the_cpu_does) {
 }
 
 TEST_F(Fp8, is_refused_for_columns_that_are_no_sixteens) {
-  const auto number = [](Shape shape) {
-    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
-  };
   const OpExample example{
       Op::matmul,
       {number({16, 32}), number({40, 32})},

@@ -10,8 +10,7 @@
 #include <iostream>
 #include <limits>
 
-#include "engine/backend/cuda/gpu.h"
-#include "engine/exec/example_run.h"
+#include "engine/backend/cuda/checks.h"
 
 namespace halfwatt {
 namespace {
@@ -22,26 +21,6 @@ bool is_refused(const OpExample& example, DType storage) {
   const auto backend = opened_gpu();
   const Graph graph = example_graph(example, storage);
   return backend->target().support(graph, graph.size() - 1).kind == Support::Kind::refused;
-}
-
-/// The largest error of any output, in units of its tolerance; what fails has no end of it.
-double error_of_tolerance(const OpExample& example, DType storage) {
-  try {
-    double worst = 0;
-    const std::vector<Tensor> inputs = stored_inputs(example, storage);
-    const auto wanted = example_outputs(opened_cpu(0), example, DType::f64, inputs);
-    const auto got = example_outputs(opened_gpu(), example, storage, inputs);
-    for (std::size_t at = 0; at < got.size(); ++at) {
-      const std::vector<double> exact = doubles(wanted[at]);
-      const double between = 2 * example.stored_between * half_ulp(storage);
-      const double bound = store_error(got[at].dtype(), exact) + sum_error(example) + between;
-      worst = std::max(worst, off(doubles(got[at]), exact) / bound);
-    }
-    return worst;
-  } catch (const std::exception& failure) {
-    ADD_FAILURE() << failure.what();
-    return std::numeric_limits<double>::infinity();
-  }
 }
 
 TEST_F(Ops, are_within_their_rounding_of_fp64_on_the_same_numbers) {
@@ -118,23 +97,6 @@ TEST_F(Ops, norm_a_constant_row_to_exactly_beta) {
   }
 }
 
-/// Attention and its gradient on images of `tokens`, each with `heads` heads of `width`.
-std::vector<OpExample> attentions(std::int64_t tokens, std::int64_t heads, std::int64_t width) {
-  using Kind = ExampleInput::Kind;
-  const Shape qkv{2, tokens, 3 * heads * width};
-  const Shape out{2, tokens, heads * width};
-  const ExampleInput log_sums{Kind::log_sum, Shape{2, heads, tokens}, {}, true};
-  const Attributes attributes = {{"heads", heads}};
-  const auto given = [](Shape shape) { return ExampleInput{Kind::given, shape, {}, false}; };
-  // Tensor cores take weights of scores, and their slopes, as they are stored.
-  return {{Op::attention, {given(qkv)}, attributes, static_cast<double>(tokens), 1},
-          {Op::attention_gradient,
-           {given(out), given(qkv), given(out), log_sums},
-           attributes,
-           static_cast<double>(tokens + width),
-           1}};
-}
-
 // Blocks of four and of seven warps, heads that fill their tiles and such that do not, tokens
 // that end within sixteen and at its end; rows of 20 and 90 are not for tensor cores in any
 // format.
@@ -204,15 +166,11 @@ TEST_F(Ops, attend_to_keys_that_are_no_numbers_as_the_cpu_does) {
 
 // A product of a layer of vit_tiny, its norm, its sums.
 TEST_F(Ops, are_right_at_the_sizes_of_a_model) {
-  const auto number = [](Shape shape) {
-    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
-  };
   const std::vector<OpExample> examples = {
-      {Op::matmul,
-       {number({2, 197, 192}), number({576, 192}), number({576})},
-       {{"transpose_b", true}},
-       192},
-      {Op::matmul, {number({394, 192}), number({394, 576})}, {{"transpose_a", true}}, 394},
+      product_of_layer(),
+      product_of_few_terms(),
+      weight_gradient_of_layer(),
+      bias_gradient_of_layer(),
       // A gradient of weights sums over all tokens of a batch, and may be split.
       {Op::matmul, {number({20000, 24}), number({20000, 40})}, {{"transpose_a", true}}, 20000},
       {Op::layer_norm,
@@ -230,7 +188,6 @@ TEST_F(Ops, are_right_at_the_sizes_of_a_model) {
        768,
        1},
       {Op::gelu_gradient, {number({394, 768}), number({394, 768})}, {}, 1},
-      {Op::sum_to, {number({394, 576})}, {{"shape", Shape{576}}}, 394},
   };
   for (const OpExample& example : examples) {
     for (const DType storage : {DType::f32, DType::bf16, DType::f16}) {
@@ -240,6 +197,8 @@ TEST_F(Ops, are_right_at_the_sizes_of_a_model) {
   }
 }
 
+TEST_F(Ops, find_the_first_gradient_that_is_not_finite) { EXPECT_EQ(error_of_found(), 0); }
+
 // Which algorithm is the fastest is measured, and may be another one the next time; what was
 // chosen is kept, so that the bits are the same all the same.
 TEST_F(Ops, take_the_fastest_product_and_the_same_one_again) {
@@ -248,11 +207,7 @@ TEST_F(Ops, take_the_fastest_product_and_the_same_one_again) {
   std::filesystem::remove(file);
   CudaOptions options;
   options.choices = file;
-  const auto number = [](Shape shape) {
-    return ExampleInput{ExampleInput::Kind::number, shape, {}, false};
-  };
-  const OpExample example{
-      Op::matmul, {number({394, 192}), number({394, 576})}, {{"transpose_a", true}}, 394};
+  const OpExample example = weight_gradient_of_layer();
   for (const DType storage : {DType::f32, DType::bf16, DType::f16}) {
     SCOPED_TRACE(text(storage));
     const std::vector<Tensor> inputs = stored_inputs(example, storage);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/backend/cpu/cpu_backend.h"
-#include "engine/backend/cuda/gpu.h"
+#include "engine/backend/cuda/checks.h"
 #include "engine/train/small_training.h"
 
 namespace halfwatt {
@@ -66,6 +66,24 @@ TEST_F(Training, sums_micro_batches_as_the_cpu_does) {
   }
 }
 
+TEST_F(Training, holds_as_many_bytes_as_its_plans_say) {
+  for (const int micro_batches : {1, 3}) {
+    const auto gpu = opened_gpu();
+    TrainRecipe how = small_recipe("amp-fp16");
+    how.micro_batches = micro_batches;
+    const auto plans = training_plans(how, gpu->target());
+    ASSERT_TRUE(plans) << plans.error().message;
+    std::vector<const Plan*> all;
+    for (const Plan& plan : *plans) {
+      all.push_back(&plan);
+    }
+    const auto trainer = std::move(*Trainer::open(how, *gpu));
+    EXPECT_EQ(gpu->allocated(), shared_footprint(all, 0).total());
+    ASSERT_TRUE(trainer->step(some(digits(), 0, trainer->step_size())));
+    EXPECT_EQ(gpu->allocated(), shared_footprint(all, 0).total()) << "after a step";
+  }
+}
+
 TEST_F(Training, has_the_same_bits_when_it_runs_again) {
   for (const std::string_view mode : {"fp32", "amp-fp16", "bf16", "fp8-delayed"}) {
     const auto one = steps(*opened_gpu(), small_recipe(mode), 10);
@@ -93,6 +111,12 @@ TEST_F(Training, has_the_same_bits_of_bytes_as_of_their_numbers) {
   }
 }
 
+TEST_F(Training, refreshes_the_copies_that_products_read) {
+  for (const char* const mode : {"amp-fp16", "amp-bf16", "fp8", "fp8-delayed", "O1", "O2"}) {
+    EXPECT_EQ(error_of_copies(mode), 0) << mode;
+  }
+}
+
 TEST_F(Training, learns_a_batch_by_heart) {
   const auto gpu = opened_gpu();
   for (const std::string_view mode :
@@ -111,7 +135,6 @@ TEST_F(Training, learns_a_batch_by_heart) {
   }
 }
 
-// fp8 is still to come: it is refused when it is planned, with the reason.
 // Products of fp8 add up what the tensor cores keep of it; scales follow from magnitudes.
 TEST_F(Training, has_the_losses_and_scales_of_the_cpu_in_fp8) {
   for (const std::string_view mode : {"fp8", "fp8-delayed"}) {

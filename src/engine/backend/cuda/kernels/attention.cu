@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/backend/cuda/kernels/attention.cuh"
 
 // What serves every format and card where tensor cores do not, fp32 on all of them: products
@@ -54,20 +56,37 @@ struct Thread {
   __device__ int column(int pair) const { return 2 * lane + 2 * kLanes * pair; }
 };
 
-/// `rows` rows of `width` numbers, `stride` apart, times `factor`; zeros beyond `valid` rows
+/// kCount rows of `width` numbers, `stride` apart, times `factor`; zeros beyond `valid` rows
 /// and beyond the width.
-template <DType E, class C>
+template <DType E, class C, int kCount>
 __device__ void fetch(const std::byte* from,
                       Index first,
                       Index stride,
                       int valid,
-                      int rows,
                       int width,
                       float factor,
                       float* to) {
+  // Where rows of floats are whole fours: a quarter of the loads.
+  if constexpr (E == DType::f32) {
+    if (width % 4 == 0) {
+      constexpr int kFours = C::kWide / 4;
+#pragma unroll
+      for (int i = static_cast<int>(threadIdx.x); i < kCount * kFours; i += C::kThreads) {
+        const int row = i / kFours;
+        const int column = i % kFours * 4;
+        float4 four = {};
+        if (row < valid && column < width) {
+          four = reinterpret_cast<const float4*>(from)[(first + row * stride + column) / 4];
+        }
+        four = {factor * four.x, factor * four.y, factor * four.z, factor * four.w};
+        *reinterpret_cast<float4*>(to + row * C::kPitch + column) = four;
+      }
+      return;
+    }
+  }
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
 #pragma unroll 4
-  for (int row = static_cast<int>(threadIdx.x) / kWarp; row < rows; row += C::kWarps) {
+  for (int row = static_cast<int>(threadIdx.x) / kWarp; row < kCount; row += C::kWarps) {
 #pragma unroll
     for (int column = lane; column < C::kWide; column += kWarp) {
       const bool is_there = row < valid && column < width;
@@ -77,11 +96,51 @@ __device__ void fetch(const std::byte* from,
   }
 }
 
-/// Products of the thread's rows with rows lane, lane + kLanes, ... of a tile.
+/// A row's log of sums, measured from what its scores are, and its `along`, of `count` rows;
+/// zeros beyond `valid`.
+__device__ void fetch_sums(
+    const AttentionGradient& job, Index first, int valid, int count, float* lse, float* along) {
+  for (int row = static_cast<int>(threadIdx.x); row < count;
+       row += static_cast<int>(blockDim.x)) {
+    lse[row] = row < valid ? shift_of(load(job.lse, first + row)) : 0.0F;
+    along[row] = row < valid ? job.along[first + row] : 0.0F;
+  }
+}
+
+/// Products of the thread's rows with rows lane, lane + kLanes, ... of a tile, kAcross of them.
+template <class C, int kAcross>
+__device__ void some_dots(const Thread& me,
+                          const float* rows,
+                          const float* tile,
+                          typename C::Scores& sums) {
+#pragma unroll 1
+  for (int at = 0; at < C::kWide; at += 4) {
+    float4 others[kAcross];
+#pragma unroll
+    for (int j = 0; j < kAcross; ++j) {
+      others[j] =
+          *reinterpret_cast<const float4*>(tile + (me.lane + j * kLanes) * C::kPitch + at);
+    }
+#pragma unroll
+    for (int i = 0; i < C::kTall; ++i) {
+      const float4 own = *reinterpret_cast<const float4*>(rows + me.row<C>(i) * C::kPitch + at);
+#pragma unroll
+      for (int j = 0; j < kAcross; ++j) {
+        sums[i][j] += own.x * others[j].x;
+        sums[i][j] += own.y * others[j].y;
+        sums[i][j] += own.z * others[j].z;
+        sums[i][j] += own.w * others[j].w;
+      }
+    }
+  }
+}
+
+/// The same of all rows of a tile that has `valid`; 0 of those that it lacks.
 template <class C>
 __device__ void dots(const Thread& me,
                      const float* rows,
                      const float* tile,
+                     int valid,
                      typename C::Scores& sums) {
 #pragma unroll
   for (auto& row : sums) {
@@ -90,25 +149,11 @@ __device__ void dots(const Thread& me,
       sum = 0;
     }
   }
-#pragma unroll 1
-  for (int at = 0; at < C::kWide; at += 4) {
-    float4 others[C::kAcross];
-#pragma unroll
-    for (int j = 0; j < C::kAcross; ++j) {
-      others[j] =
-          *reinterpret_cast<const float4*>(tile + (me.lane + j * kLanes) * C::kPitch + at);
-    }
-#pragma unroll
-    for (int i = 0; i < C::kTall; ++i) {
-      const float4 own = *reinterpret_cast<const float4*>(rows + me.row<C>(i) * C::kPitch + at);
-#pragma unroll
-      for (int j = 0; j < C::kAcross; ++j) {
-        sums[i][j] += own.x * others[j].x;
-        sums[i][j] += own.y * others[j].y;
-        sums[i][j] += own.z * others[j].z;
-        sums[i][j] += own.w * others[j].w;
-      }
-    }
+  // 197 tokens leave 5 for their last tile.
+  if (valid <= kLanes) {
+    some_dots<C, 1>(me, rows, tile, sums);
+  } else {
+    some_dots<C, C::kAcross>(me, rows, tile, sums);
   }
 }
 
@@ -248,11 +293,12 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks) attention_kernel(At
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
   const auto tokens = static_cast<int>(shape.tokens);
+  const auto count = static_cast<int>(job.keys);
   const Thread me;
   const BlockRows rows = BlockRows::of<C>(shape);
   const Head& head = rows.head;
-  fetch<E, C>(job.qkv.data, head.qkv + rows.first * head.stride, head.stride, rows.valid,
-              C::kRows, width, job.scale, queries);
+  fetch<E, C, C::kRows>(job.qkv.data, head.qkv + rows.first * head.stride, head.stride,
+                        rows.valid, width, job.scale, queries);
   float most[C::kTall];
   float total[C::kTall] = {};
   typename C::Sums sums = {};
@@ -261,18 +307,18 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks) attention_kernel(At
     each = kNothing;
   }
   const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
-  for (int key = 0; key < tokens; key += C::kTile) {
-    const int valid = tokens - key;
+  for (int key = 0; key < count; key += C::kTile) {
+    const int valid = count - key;
     const Index k = head.qkv + head.part + key * head.stride;
     __syncthreads();
-    fetch<E, C>(job.qkv.data, k, head.stride, valid, C::kTile, width, 1.0F, keys);
-    fetch<E, C>(job.qkv.data, k + head.part, head.stride, valid, C::kTile, width, 1.0F, values);
+    fetch<E, C, C::kTile>(job.qkv.data, k, head.stride, valid, width, 1.0F, keys);
+    fetch<E, C, C::kTile>(job.qkv.data, k + head.part, head.stride, valid, width, 1.0F, values);
     __syncthreads();
     if (!has_rows) {
       continue;
     }
     typename C::Scores scores;
-    dots<C>(me, queries, keys, scores);
+    dots<C>(me, queries, keys, valid, scores);
 #pragma unroll
     for (int i = 0; i < C::kTall; ++i) {
       soften<C>(me, valid, scores[i], sums[i], most[i], total[i]);
@@ -314,8 +360,45 @@ __global__ void along_kernel(AttentionGradient job) {
   }
 }
 
-/// The weight of a score whose row has this log of sums.
-__device__ float weight_of(float score, float lse) { return expf(score - shift_of(lse)); }
+// Rows of a rectangle are queries in the one kernel, its columns in the other.
+template <class C, bool kRowsAreQueries>
+__device__ int query_of(const Thread& me, int i, int j) {
+  return kRowsAreQueries ? me.row<C>(i) : me.lane + j * kLanes;
+}
+
+/// Scores become weights, by their queries' logs of sums; 0 beyond `valid` columns.
+template <class C, bool kRowsAreQueries>
+__device__ void weigh(const Thread& me,
+                      int valid,
+                      const float* lse,
+                      typename C::Scores& scores) {
+#pragma unroll
+  for (int i = 0; i < C::kTall; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      const float shift = lse[query_of<C, kRowsAreQueries>(me, i, j)];
+      scores[i][j] = me.lane + j * kLanes < valid ? expf(scores[i][j] - shift) : 0.0F;
+    }
+  }
+}
+
+/// Weights become gradients of their scores; 0 beyond `valid` columns.
+template <class C, bool kRowsAreQueries>
+__device__ void derive(const Thread& me,
+                       int valid,
+                       const float* along,
+                       const typename C::Scores& slopes,
+                       typename C::Scores& weights) {
+#pragma unroll
+  for (int i = 0; i < C::kTall; ++i) {
+#pragma unroll
+    for (int j = 0; j < C::kAcross; ++j) {
+      const float least = along[query_of<C, kRowsAreQueries>(me, i, j)];
+      weights[i][j] =
+          me.lane + j * kLanes < valid ? weights[i][j] * (slopes[i][j] - least) : 0.0F;
+    }
+  }
+}
 
 template <DType E, class C>
 __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
@@ -326,49 +409,37 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
   float* const keys = douts + C::kOwn;
   float* const values = keys + C::kOther;
   float* const weights = values + C::kOther;
+  float* const lse = weights + C::kWeights;
+  float* const along = lse + C::kRows;
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
   const auto tokens = static_cast<int>(shape.tokens);
   const Thread me;
   const BlockRows rows = BlockRows::of<C>(shape);
   const Head& head = rows.head;
-  fetch<E, C>(job.qkv.data, head.qkv + rows.first * head.stride, head.stride, rows.valid,
-              C::kRows, width, job.scale, queries);
-  fetch<E, C>(job.dout.data, head.out + rows.first * head.out_stride, head.out_stride,
-              rows.valid, C::kRows, width, 1.0F, douts);
+  fetch<E, C, C::kRows>(job.qkv.data, head.qkv + rows.first * head.stride, head.stride,
+                        rows.valid, width, job.scale, queries);
+  fetch<E, C, C::kRows>(job.dout.data, head.out + rows.first * head.out_stride, head.out_stride,
+                        rows.valid, width, 1.0F, douts);
+  fetch_sums(job, head.row + rows.first, rows.valid, C::kRows, lse, along);
   typename C::Sums sums = {};
   const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
   for (int key = 0; key < tokens; key += C::kTile) {
     const int valid = tokens - key;
     const Index k = head.qkv + head.part + key * head.stride;
     __syncthreads();
-    fetch<E, C>(job.qkv.data, k, head.stride, valid, C::kTile, width, 1.0F, keys);
-    fetch<E, C>(job.qkv.data, k + head.part, head.stride, valid, C::kTile, width, 1.0F, values);
+    fetch<E, C, C::kTile>(job.qkv.data, k, head.stride, valid, width, 1.0F, keys);
+    fetch<E, C, C::kTile>(job.qkv.data, k + head.part, head.stride, valid, width, 1.0F, values);
     __syncthreads();
     if (!has_rows) {
       continue;
     }
     typename C::Scores scores;
-    dots<C>(me, queries, keys, scores);
-#pragma unroll
-    for (int i = 0; i < C::kTall; ++i) {
-      const float lse = load(job.lse, head.row + min(rows.first + me.row<C>(i), tokens - 1));
-#pragma unroll
-      for (int j = 0; j < C::kAcross; ++j) {
-        scores[i][j] = me.lane + j * kLanes < valid ? weight_of(scores[i][j], lse) : 0.0F;
-      }
-    }
+    dots<C>(me, queries, keys, valid, scores);
+    weigh<C, true>(me, valid, lse, scores);
     typename C::Scores slopes;
-    dots<C>(me, douts, values, slopes);
-#pragma unroll
-    for (int i = 0; i < C::kTall; ++i) {
-      const float along = job.along[head.row + min(rows.first + me.row<C>(i), tokens - 1)];
-#pragma unroll
-      for (int j = 0; j < C::kAcross; ++j) {
-        scores[i][j] =
-            me.lane + j * kLanes < valid ? scores[i][j] * (slopes[i][j] - along) : 0.0F;
-      }
-    }
+    dots<C>(me, douts, values, valid, slopes);
+    derive<C, true>(me, valid, along, slopes, scores);
     share<C>(me, scores, weights);
     mix<C>(me, weights, keys, valid, sums);
   }
@@ -391,6 +462,8 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
   float* const queries = values + C::kOwn;
   float* const douts = queries + C::kOther;
   float* const weights = douts + C::kOther;
+  float* const lse = weights + C::kWeights;
+  float* const along = lse + C::kTile;
   const AttentionShape& shape = job.shape;
   const auto width = static_cast<int>(shape.width);
   const auto tokens = static_cast<int>(shape.tokens);
@@ -398,49 +471,32 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
   const BlockRows rows = BlockRows::of<C>(shape);
   const Head& head = rows.head;
   const Index k = head.qkv + head.part + rows.first * head.stride;
-  fetch<E, C>(job.qkv.data, k, head.stride, rows.valid, C::kRows, width, 1.0F, keys);
-  fetch<E, C>(job.qkv.data, k + head.part, head.stride, rows.valid, C::kRows, width, 1.0F,
-              values);
+  fetch<E, C, C::kRows>(job.qkv.data, k, head.stride, rows.valid, width, 1.0F, keys);
+  fetch<E, C, C::kRows>(job.qkv.data, k + head.part, head.stride, rows.valid, width, 1.0F,
+                        values);
   typename C::Sums of_keys = {};
   typename C::Sums of_values = {};
   const bool has_rows = me.warp * 2 * C::kTall < rows.valid;
   for (int query = 0; query < tokens; query += C::kTile) {
     const int valid = tokens - query;
     __syncthreads();
-    fetch<E, C>(job.qkv.data, head.qkv + query * head.stride, head.stride, valid, C::kTile,
-                width, job.scale, queries);
-    fetch<E, C>(job.dout.data, head.out + query * head.out_stride, head.out_stride, valid,
-                C::kTile, width, 1.0F, douts);
+    fetch<E, C, C::kTile>(job.qkv.data, head.qkv + query * head.stride, head.stride, valid,
+                          width, job.scale, queries);
+    fetch<E, C, C::kTile>(job.dout.data, head.out + query * head.out_stride, head.out_stride,
+                          valid, width, 1.0F, douts);
+    fetch_sums(job, head.row + query, valid, C::kTile, lse, along);
     __syncthreads();
     if (!has_rows) {
       continue;
     }
     typename C::Scores scores;
-    dots<C>(me, keys, queries, scores);
-    float along[C::kAcross];
-#pragma unroll
-    for (int j = 0; j < C::kAcross; ++j) {
-      const bool is_there = me.lane + j * kLanes < valid;
-      const Index token = head.row + min(query + me.lane + j * kLanes, tokens - 1);
-      const float lse = load(job.lse, token);
-      along[j] = job.along[token];
-#pragma unroll
-      for (int i = 0; i < C::kTall; ++i) {
-        scores[i][j] = is_there ? weight_of(scores[i][j], lse) : 0.0F;
-      }
-    }
+    dots<C>(me, keys, queries, valid, scores);
+    weigh<C, false>(me, valid, lse, scores);
     share<C>(me, scores, weights);
     mix<C>(me, weights, douts, valid, of_values);
     typename C::Scores slopes;
-    dots<C>(me, values, douts, slopes);
-#pragma unroll
-    for (int j = 0; j < C::kAcross; ++j) {
-      const bool is_there = me.lane + j * kLanes < valid;
-#pragma unroll
-      for (int i = 0; i < C::kTall; ++i) {
-        scores[i][j] = is_there ? scores[i][j] * (slopes[i][j] - along[j]) : 0.0F;
-      }
-    }
+    dots<C>(me, values, douts, valid, slopes);
+    derive<C, false>(me, valid, along, slopes, scores);
     share<C>(me, scores, weights);
     mix<C>(me, weights, queries, valid, of_keys);  // q is scaled already
   }
@@ -455,10 +511,15 @@ __global__ void __launch_bounds__(C::kThreads, kLeastBlocks)
   }
 }
 
-/// Bytes of a block with so many times its own rows.
+/// Bytes of a block of attention, and of one of its gradients.
 template <class C>
-int shared_bytes(int times) {
-  return (times * C::kOwn + 2 * C::kOther + C::kWeights) * static_cast<int>(sizeof(float));
+int shared_bytes() {
+  return (C::kOwn + 2 * C::kOther + C::kWeights) * static_cast<int>(sizeof(float));
+}
+template <class C>
+int gradient_bytes() {
+  constexpr int kSums = 2 * std::max(C::kRows, C::kTile);
+  return shared_bytes<C>() + (C::kOwn + kSums) * static_cast<int>(sizeof(float));
 }
 
 /// How much a block of this device may have.
@@ -487,7 +548,7 @@ void with_cut(const Attention& job, Function&& function) {
     const bool is_narrow = job.shape.width <= 64;
     if constexpr (decltype(tag)::kDType == DType::f32) {
       using Large = Cut<64, 4, 4, 8>;
-      if (is_narrow && shared_bytes<Large>(2) <= most_shared_bytes()) {
+      if (is_narrow && gradient_bytes<Large>() <= most_shared_bytes()) {
         return function(tag, Large());
       }
     }
@@ -507,7 +568,7 @@ void attention(Stream stream, const Attention& job) {
   } else {
     with_cut(job, [&](auto tag, auto cut) {
       using C = decltype(cut);
-      launch<C>(attention_kernel<decltype(tag)::kDType, C>, job, shared_bytes<C>(1), stream);
+      launch<C>(attention_kernel<decltype(tag)::kDType, C>, job, shared_bytes<C>(), stream);
     });
   }
   check_launch("attention");
@@ -526,8 +587,8 @@ void attention_gradient(Stream stream, const AttentionGradient& job) {
       constexpr DType kE = decltype(tag)::kDType;
       const Index rows = shape.images * shape.heads * shape.tokens;
       along_kernel<kE><<<blocks_for(rows * kWarp), kThreads, 0, stream>>>(job);
-      launch<C>(query_gradient_kernel<kE, C>, job, shared_bytes<C>(2), stream);
-      launch<C>(key_gradient_kernel<kE, C>, job, shared_bytes<C>(2), stream);
+      launch<C>(query_gradient_kernel<kE, C>, job, gradient_bytes<C>(), stream);
+      launch<C>(key_gradient_kernel<kE, C>, job, gradient_bytes<C>(), stream);
     });
   }
   check_launch("attention_gradient");

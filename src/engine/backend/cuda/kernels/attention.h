@@ -14,6 +14,7 @@ struct AttentionShape {
 /// softmax(scale * q k^T) v of every image and head.
 struct Attention {
   AttentionShape shape;
+  Index keys;  ///< tokens that are attended to, from the first on: all; of attention() alone
   float scale;
   bool is_tf32;  ///< f32 operands may be rounded to tf32
   Elements qkv;  ///< as timm packs it: [images, tokens, 3, heads, width]

@@ -3,6 +3,7 @@
 
 #include "engine/backend/cuda/kernels/rows.h"
 #include "engine/backend/cuda/kernels/types.cuh"
+#include "engine/backend/cuda/planted.h"
 
 // Bound: bytes. A norm is a warp a row. Where rows are whole eights and fit in the registers of
 // a warp, each number is read once; else a row is read three times, twice of them from L1 or
@@ -181,7 +182,7 @@ void add_parts(Stream stream,
   const Index blocks = outer * ((width + kWarp - 1) / kWarp);
   HALFWATT_CHECK(blocks < (Index{1} << 31), "sums of a grid");
   add_parts_kernel<<<static_cast<unsigned>(blocks), dim3(kWarp, kPartGroups), 0, stream>>>(
-      from, parts, stride, width, y);
+      from, parts - planted(Fault::lost_part), stride, width, y);
 }
 
 /// to [width] = what the warps of a block have of it, added in their order. All of the block

@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kAtOnce)
   const auto begin = [&] { query.load(own); };
   in_tiles<kPlaces>(work.tiles(kTile), fetch_keys, begin, [&](int tile, int place) {
     if (work.has_rows) {
-      const Index valid = work.tokens - Index{tile} * kTile;
+      const Index valid = job.keys - Index{tile} * kTile;
       const int sixteens = sixteens_of<kTile>(valid);
       Sums weights[kTile / 8];
       scores<Math, D>(query, keys + place * kTileSize, sixteens, weights);
