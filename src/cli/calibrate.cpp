@@ -74,6 +74,7 @@ Result<Request> read_request(const Invocation& invocation) {
   request.recipe.precision = *precision_named("fp8");
   request.recipe.batch = static_cast<std::int64_t>(*batch);
   request.recipe.calibrates = true;
+  request.recipe.normalisation = normalisation_left(*source, request.recipe.model);
   request.weights = std::move(*weights);
   request.source = std::move(*source);
   request.most_images = static_cast<std::int64_t>(*batch * *batches);

@@ -121,6 +121,7 @@ Result<Request> read_request(const Invocation& invocation) {
   if (!source) {
     return source.error();
   }
+  recipe->normalisation = normalisation_left(*source, recipe->model);
   const std::string format = invocation.get("--format").value_or("table");
   if (format != "table" && format != "csv" && format != "json") {
     return bad_input(fmt::format("--format {}: needed table, csv or json", format));

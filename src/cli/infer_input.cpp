@@ -91,6 +91,13 @@ Result<ImageSource> image_source_asked(const Invocation& invocation, std::string
   return ImageSource{input, invocation.arguments(), static_cast<std::uint64_t>(*seed)};
 }
 
+std::optional<Normalisation> normalisation_left(const ImageSource& source,
+                                                const VitConfig& model) {
+  return source.input.empty()
+             ? std::optional(preprocessing_of(model.name, model.image).normalisation)
+             : std::nullopt;
+}
+
 Result<InferInput> InferInput::open(const ImageSource& source,
                                     const VitConfig& model,
                                     const Target& target) {
@@ -178,7 +185,7 @@ InferInput::Part InferInput::next_pictures(std::int64_t most) {
   Part part;
   const Preprocessing how = preprocessing_of(model_.name, model_.image);
   const std::int64_t one = 3 * model_.image * model_.image;
-  std::vector<float> pixels;
+  std::vector<std::uint8_t> pixels;
   for (; at_ < kept_ && std::ssize(part.names) < most; ++at_) {
     const std::string& path = paths_[static_cast<std::size_t>(place(at_))];
     auto image =
@@ -191,13 +198,13 @@ InferInput::Part InferInput::next_pictures(std::int64_t most) {
     }
     turned_ += image->turned ? 1 : 0;
     pixels.resize(pixels.size() + static_cast<std::size_t>(one));
-    const std::span<float> own = std::span(pixels).last(static_cast<std::size_t>(one));
+    const std::span<std::uint8_t> own = std::span(pixels).last(static_cast<std::size_t>(one));
     to_tensor(framed(std::move(*image), how.size), how.normalisation, false,
-              std::as_writable_bytes(own), DType::f32);
+              std::as_writable_bytes(own), DType::u8);
     part.names.push_back(path);
   }
-  part.images = Tensor::of<float>(
-      DType::f32, Shape{std::ssize(part.names), 3, model_.image, model_.image}, pixels);
+  part.images = Tensor::of<std::uint8_t>(
+      DType::u8, Shape{std::ssize(part.names), 3, model_.image, model_.image}, pixels);
   return part;
 }
 

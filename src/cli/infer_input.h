@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "cli/command.h"
+#include "engine/data/preprocess.h"
 #include "engine/models/vit.h"
 #include "engine/plan/target.h"
 #include "engine/tensor/tensor.h"
@@ -24,13 +25,17 @@ struct ImageSource {
 
 /// Errors: neither PATH... nor --input, or both; no seed.
 Result<ImageSource> image_source_asked(const Invocation& invocation, std::string_view command);
+/// How the device is to normalise what comes from there: pictures come as bytes; nullopt: what
+/// comes are numbers.
+std::optional<Normalisation> normalisation_left(const ImageSource& source,
+                                                const VitConfig& model);
 
 /// What a model is asked about: a tensor in a file, random numbers, or pictures.
 class InferInput {
  public:
   /// Some of it, to be computed at once.
   struct Part {
-    Tensor images;                   ///< f32 [N, C, S, S]
+    Tensor images;                   ///< [N, C, S, S]: f32, or the bytes of pictures, u8
     std::vector<std::string> names;  ///< N: paths, or "0", "1", ... of a tensor
   };
 

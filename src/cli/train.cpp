@@ -152,6 +152,7 @@ Result<Pictures> open_pictures(TrainRequest& request) {
     return done.error();
   }
   data.preprocessing = preprocessing_of(request.recipe.model.name, request.recipe.model.image);
+  request.recipe.normalisation = data.preprocessing.normalisation;
   data.augmentation = request.augmentation;
   data.augments = request.augments;
   data.bad = request.bad;

@@ -22,9 +22,9 @@ ImageSet ImageSet::at(std::span<const std::int64_t> places) const {
   ImageSet some;
   some.classes = classes;
   const Shape shape = images.shape().with(0, static_cast<std::int64_t>(places.size()));
-  some.images = Tensor(TensorType{DType::f32, shape});
-  const auto from = images.as<float>();
-  const auto to = some.images.as<float>();
+  some.images = Tensor(TensorType{images.dtype(), shape});
+  const auto from = images.view().bytes();
+  const auto to = some.images.view().bytes();
   const std::size_t each = labels.empty() ? 0 : from.size() / labels.size();
   for (std::size_t at = 0; at < places.size(); ++at) {
     const auto place = static_cast<std::size_t>(places[at]);

@@ -14,7 +14,7 @@ namespace halfwatt {
 
 /// Labelled images of one size, in memory.
 struct ImageSet {
-  Tensor images;                     ///< f32 [N, C, H, W]
+  Tensor images;                     ///< f32, or u8 that a device normalises: [N, C, H, W]
   std::vector<std::int64_t> labels;  ///< N of them
   std::int64_t classes = 0;
 

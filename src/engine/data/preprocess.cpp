@@ -1,8 +1,10 @@
 #include "engine/data/preprocess.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "base/check.h"
 #include "engine/tensor/convert.h"
@@ -42,24 +44,40 @@ Seen seen_of(std::int64_t resized, std::int64_t size) {
   return resized < size ? Seen{0, resized} : Seen{middle(resized - size), size};
 }
 
-/// What the 256 values of a byte become: two divisions a value, not a pixel.
+/// What the 256 values of a byte become in each colour.
+template <class Element>
+using Codes = std::array<std::array<Element, 256>, 3>;
+
+/// Normalised: two divisions a value, not a pixel.
 template <DType dtype>
-std::array<Stored<dtype>, 256> codes(float mean, float deviation) {
-  std::array<Stored<dtype>, 256> all;
-  for (std::size_t value = 0; value < all.size(); ++value) {
-    all[value] = encode<dtype>((static_cast<float>(value) / 255.0F - mean) / deviation);
+Codes<Stored<dtype>> codes(const Normalisation& by) {
+  Codes<Stored<dtype>> all;
+  for (std::size_t colour = 0; colour < all.size(); ++colour) {
+    for (std::size_t value = 0; value < all[colour].size(); ++value) {
+      all[colour][value] = encode<dtype>(
+          normalised(static_cast<std::uint8_t>(value), by.mean[colour], by.deviation[colour]));
+    }
   }
   return all;
 }
 
-template <DType dtype>
-void write(const Image& image, const Normalisation& by, bool flip, std::span<std::byte> to) {
-  using Element = Stored<dtype>;
+/// As they are.
+Codes<std::uint8_t> same_codes() {
+  Codes<std::uint8_t> all;
+  for (auto& codes : all) {
+    std::iota(codes.begin(), codes.end(), std::uint8_t{0});
+  }
+  return all;
+}
+
+template <class Element>
+void write(const Image& image,
+           const Codes<Element>& codes,
+           bool flip,
+           std::span<std::byte> to) {
   HALFWATT_CHECK(to.size() == image.pixels.size() * sizeof(Element),
                  "memory for three numbers of every pixel");
-  const auto red = codes<dtype>(by.mean[0], by.deviation[0]);
-  const auto green = codes<dtype>(by.mean[1], by.deviation[1]);
-  const auto blue = codes<dtype>(by.mean[2], by.deviation[2]);
+  const auto& [red, green, blue] = codes;
   const std::int64_t plane = image.width * image.height;
   const std::int64_t step = flip ? -1 : 1;
   const std::uint8_t* pixel = image.pixels.data();
@@ -131,13 +149,15 @@ void to_tensor(const Image& image,
                DType dtype) {
   switch (dtype) {
     case DType::f32:
-      return write<DType::f32>(image, normalisation, flip, to);
+      return write(image, codes<DType::f32>(normalisation), flip, to);
     case DType::f16:
-      return write<DType::f16>(image, normalisation, flip, to);
+      return write(image, codes<DType::f16>(normalisation), flip, to);
     case DType::bf16:
-      return write<DType::bf16>(image, normalisation, flip, to);
+      return write(image, codes<DType::bf16>(normalisation), flip, to);
+    case DType::u8:
+      return write(image, same_codes(), flip, to);
     default:
-      HALFWATT_CHECK(false, "pictures become f32, f16 or bf16");
+      HALFWATT_CHECK(false, "pictures become u8, f32, f16 or bf16");
   }
 }
 

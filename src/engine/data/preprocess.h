@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,15 +8,10 @@
 #include "engine/data/image.h"
 #include "engine/data/resize.h"
 #include "engine/tensor/dtype.h"
+#include "engine/tensor/normalisation.h"
 
 namespace halfwatt {
 
-/// (value / 255 - mean) / deviation, each of red, green, blue, computed in float.
-struct Normalisation {
-  std::array<float, 3> mean;
-  std::array<float, 3> deviation;
-  bool operator==(const Normalisation&) const = default;
-};
 /// To [-1, 1]: timm's IMAGENET_INCEPTION.
 inline constexpr Normalisation kInceptionNormalisation = {{0.5F, 0.5F, 0.5F},
                                                           {0.5F, 0.5F, 0.5F}};
@@ -53,8 +47,8 @@ ResizedPart evaluation_part(std::int64_t width, std::int64_t height, const Prepr
 Image framed(Image part, std::int64_t size);
 
 /// Writes `image`, mirrored if `flip`, as [3, height, width] normalised: f32, or that rounded
-/// to f16 or bf16. `to` holds just that, aligned to its elements; another dtype or size is a
-/// broken invariant.
+/// to f16 or bf16; or as u8 its bytes as they are, for a device to normalise. `to` holds just
+/// that, aligned to its elements; another dtype or size is a broken invariant.
 void to_tensor(const Image& image,
                const Normalisation& normalisation,
                bool flip,

@@ -1,6 +1,7 @@
 #include "engine/graph/attributes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -14,6 +15,9 @@ std::string value_text(const Attributes::Value& value) {
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }
     std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
     std::string operator()(double number) const { return fmt::format("{:g}", number); }
+    std::string operator()(const std::vector<double>& numbers) const {
+      return fmt::format("{:g}", fmt::join(numbers, ","));
+    }
     std::string operator()(const std::string& word) const { return word; }
     std::string operator()(const Shape& shape) const { return text(shape); }
     std::string operator()(DType dtype) const { return std::string(text(dtype)); }
@@ -48,6 +52,7 @@ const T& Attributes::get(std::string_view key) const {
 
 template const std::int64_t& Attributes::get(std::string_view) const;
 template const double& Attributes::get(std::string_view) const;
+template const std::vector<double>& Attributes::get(std::string_view) const;
 template const std::string& Attributes::get(std::string_view) const;
 template const Shape& Attributes::get(std::string_view) const;
 template const DType& Attributes::get(std::string_view) const;

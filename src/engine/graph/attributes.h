@@ -12,10 +12,11 @@
 
 namespace halfwatt {
 
-/// What an op is to do beyond its inputs: `heads=12`, `eps=1e-06`, `transpose_b=true`.
+/// What an op is to do beyond its inputs: `heads=12`, `eps=1e-06`, `mean=0.5,0.5,0.5`.
 class Attributes {
  public:
-  using Value = std::variant<bool, std::int64_t, double, std::string, Shape, DType>;
+  using Value =
+      std::variant<bool, std::int64_t, double, std::vector<double>, std::string, Shape, DType>;
   using Entry = std::pair<std::string, Value>;
 
   Attributes() = default;
@@ -30,6 +31,9 @@ class Attributes {
   bool flag(std::string_view key) const;
   std::int64_t integer(std::string_view key) const { return get<std::int64_t>(key); }
   double number(std::string_view key) const { return get<double>(key); }
+  const std::vector<double>& numbers(std::string_view key) const {
+    return get<std::vector<double>>(key);
+  }
   const std::string& word(std::string_view key) const { return get<std::string>(key); }
   const Shape& shape(std::string_view key) const { return get<Shape>(key); }
   DType dtype(std::string_view key) const { return get<DType>(key); }

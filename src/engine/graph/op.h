@@ -34,6 +34,7 @@ enum class Op : std::uint8_t {
 
   // Element by element.
   cast,
+  normalise,  ///< bytes of pictures to numbers
   add,
   scale,
   gelu,

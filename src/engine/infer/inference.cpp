@@ -44,7 +44,8 @@ Result<Plan> inference_plan(const InferRecipe& recipe, const Target& target) {
   asked.scales = recipe.scales;
   asked.calibrates = recipe.calibrates;
   asked.targets = {target};
-  const auto compiled = compile(vit(recipe.model, recipe.batch, ModelMode::infer), asked);
+  const auto compiled = compile(
+      vit(recipe.model, recipe.batch, ModelMode::infer, 0, recipe.normalisation), asked);
   return compiled ? lower(compiled->graph, asked.targets) : compiled.error();
 }
 
@@ -85,7 +86,7 @@ Result<Tensor> Inference::logits(const TensorView& images) {
   for (std::int64_t first = 0; first < all; first += batch) {
     session_->bind(
         0, "images",
-        rows_as(images, first, {DType::f32, images.type.shape.with(0, batch)}).view());
+        rows_as(images, first, {images.type.dtype, images.type.shape.with(0, batch)}).view());
     if (const auto ran = session_->run(0); !ran) {
       return ran.error();
     }

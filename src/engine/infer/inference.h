@@ -19,6 +19,9 @@ struct InferRecipe {
   std::int64_t batch = 8;                ///< images at once
   std::optional<Fp8Scales> scales = {};  ///< of fp8; nullopt: each operand's own
   bool calibrates = false;  ///< for largest_magnitudes() (calibration.h), of operands of fp8
+  /// What the device normalises pictures by, which come as bytes; nullopt: they come as
+  /// numbers.
+  std::optional<Normalisation> normalisation = {};
 };
 
 /// The plan of one batch, its weights lying as the device reads them best. Errors: as
@@ -42,7 +45,8 @@ class Inference {
   bool is_emulated() const;
 
   /// The logits, [N, classes] in the dtype of the model's output, of images that
-  /// check_images() (models/images.h) passes. Any N: always a whole batch is computed, the last
+  /// check_images() (models/images.h) passes, or of bytes, u8 of that shape, if the recipe says
+  /// how to normalise them. Any N: always a whole batch is computed, the last
   /// image repeated where there are no more. An image has the same logits to the bit beside any
   /// others and wherever it stands, except in fp8 without InferRecipe::scales, whose scale is
   /// one for the batch. Errors: the device is lost.

@@ -7,19 +7,19 @@
 
 namespace halfwatt {
 
-Result<void> check_image_type(const VitConfig& model, const TensorType& images) {
+Result<void> check_image_type(const VitConfig& model, const TensorType& images, DType dtype) {
   const Shape& shape = images.shape;
-  if (images.dtype == DType::f32 && shape.rank() == 4 && shape[0] >= 1 &&
+  if (images.dtype == dtype && shape.rank() == 4 && shape[0] >= 1 &&
       shape.with(0, 1) == Shape{1, model.channels, model.image, model.image}) {
     return {};
   }
-  return bad_input(fmt::format("images: {}; {} needs f32 Nx{}x{}x{} of one image or more",
-                               text(images), model.name, model.channels, model.image,
-                               model.image));
+  return bad_input(fmt::format("images: {}; {} needs {} Nx{}x{}x{} of one image or more",
+                               text(images), model.name, text(dtype), model.channels,
+                               model.image, model.image));
 }
 
 Result<void> check_images(const VitConfig& model, const TensorView& images) {
-  if (const auto fine = check_image_type(model, images.type); !fine) {
+  if (const auto fine = check_image_type(model, images.type, DType::f32); !fine) {
     return fine.error();
   }
   const auto numbers = images.as<float>();

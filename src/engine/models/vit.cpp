@@ -19,6 +19,15 @@ constexpr std::array<Size, 5> kSizes = {{{"micro", 32, 2, 2},
                                          {"base", 768, 12, 12},
                                          {"large", 1024, 24, 16}}};
 
+Value normalise(Builder& build, Value pictures, const Normalisation& by) {
+  const auto doubles = [](const std::array<float, 3>& floats) {
+    return std::vector<double>(floats.begin(), floats.end());
+  };
+  build.set_name("patch_embed");
+  return build.add(Op::normalise, {pictures},
+                   {{"mean", doubles(by.mean)}, {"deviation", doubles(by.deviation)}});
+}
+
 // [B, C, S, S] to [B, N + 1, D]: patches as tokens, the class token before them.
 Value embed(const VitConfig& config, Builder& build, Layers& layers, Value images) {
   build.set_name("cls_token");
@@ -158,15 +167,23 @@ Result<VitConfig> vit_named(std::string_view name) {
   return unknown(name);
 }
 
-Graph vit(const VitConfig& config, std::int64_t batch, ModelMode mode, double smoothing) {
+Graph vit(const VitConfig& config,
+          std::int64_t batch,
+          ModelMode mode,
+          double smoothing,
+          const std::optional<Normalisation>& pixels) {
   Graph graph;
   Builder build(graph);
   Layers layers(build);
-  const Value images = build.input(
-      "images", {DType::f32, Shape{batch, config.channels, config.image, config.image}});
+  Value images =
+      build.input("images", {pixels ? DType::u8 : DType::f32,
+                             Shape{batch, config.channels, config.image, config.image}});
   std::optional<Value> random;
   if (mode == ModelMode::train && (config.drop_path > 0 || config.dropout > 0)) {
     random = build.input("random", {DType::i64, Shape{3}});
+  }
+  if (pixels) {
+    images = normalise(build, images, *pixels);
   }
   Value x = embed(config, build, layers, images);
   for (std::int64_t at = 0; at < config.depth; ++at) {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "engine/graph/graph.h"
+#include "engine/tensor/normalisation.h"
 
 namespace halfwatt {
 
@@ -49,8 +50,13 @@ enum class ModelMode {
 /// The model over `batch` images, in f32. Inputs: `images` [B, C, S, S] and, but for inference,
 /// `labels` (i64 [B]; f32 [B, 1] of one logit), `valid` (i64, how many samples count) and,
 /// where something is dropped, `random` (i64 3). Results: `logits` [B, classes]; `loss`,
-/// `losses` [B]. `smoothing` is of the labels.
-Graph vit(const VitConfig& config, std::int64_t batch, ModelMode mode, double smoothing = 0);
+/// `losses` [B]. `smoothing` is of the labels. With `pixels`, which is of 3 channels, the
+/// images are the bytes of pictures, u8, and are normalised by it before all else.
+Graph vit(const VitConfig& config,
+          std::int64_t batch,
+          ModelMode mode,
+          double smoothing = 0,
+          const std::optional<Normalisation>& pixels = std::nullopt);
 
 /// The parameters of the model, in the order of timm's state_dict.
 std::vector<StateSpec> vit_parameters(const VitConfig& config);

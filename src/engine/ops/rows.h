@@ -13,7 +13,7 @@ extern const OpDef kLayerNorm, kLayerNormGradient;
 extern const OpDef kCrossEntropy, kCrossEntropyGradient;
 extern const OpDef kBinaryCrossEntropy, kBinaryCrossEntropyGradient;
 extern const OpDef kMean, kSumTo;
-extern const OpDef kCast, kAdd, kScale, kGelu, kGeluGradient, kDropout, kDropPath;
+extern const OpDef kCast, kNormalise, kAdd, kScale, kGelu, kGeluGradient, kDropout, kDropPath;
 extern const OpDef kReshape, kExpand, kSlice, kSliceGradient, kConcatenate, kTranspose,
     kTransfer;
 extern const OpDef kCheckGradients, kGradientFactor, kLearningRate, kAdamw, kSgd, kEma;

@@ -28,6 +28,7 @@ constexpr std::array<const OpDef*, kOps> kTable = {
     &kMean,
     &kSumTo,
     &kCast,
+    &kNormalise,
     &kAdd,
     &kScale,
     &kGelu,

@@ -81,8 +81,9 @@ class Caster {
 
   Value image(Value value, const Precision& row) {
     const Graph& graph = rewrite_.graph();
+    const Op op = graph.node(value.node).op;
     const bool comes_in =
-        graph.node(value.node).op == Op::input && is_float(graph.type(value).dtype);
+        (op == Op::input && is_float(graph.type(value).dtype)) || op == Op::normalise;
     return comes_in && row.images ? rewrite_.build().cast(value, *row.images) : value;
   }
 

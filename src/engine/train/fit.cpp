@@ -6,6 +6,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/tensor/convert.h"
 
 namespace halfwatt {
@@ -27,14 +28,14 @@ struct Shown {
   ViewPart part;
 };
 
-Shown shown_for_training(const FitData& data, std::uint64_t seed) {
+Shown shown_for_training(const FitData& data, DType dtype, std::uint64_t seed) {
   const auto key_of = [seed](std::int64_t place, std::int64_t epoch) {
     return ViewKey{seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(place)};
   };
-  return {[&data, key_of](const Image& image, std::int64_t place, std::int64_t epoch,
-                          std::span<std::byte> to) {
+  return {[&data, dtype, key_of](const Image& image, std::int64_t place, std::int64_t epoch,
+                                 std::span<std::byte> to) {
             to_tensor(image, data.preprocessing.normalisation,
-                      mirrored(data.augmentation, key_of(place, epoch)), to, DType::f32);
+                      mirrored(data.augmentation, key_of(place, epoch)), to, dtype);
           },
           [&data, key_of](std::int64_t width, std::int64_t height, std::int64_t place,
                           std::int64_t epoch) {
@@ -44,20 +45,24 @@ Shown shown_for_training(const FitData& data, std::uint64_t seed) {
           }};
 }
 
-Shown shown_for_evaluation(const FitData& data) {
-  return {[&data](const Image& image, std::int64_t, std::int64_t, std::span<std::byte> to) {
-            to_tensor(framed(image, data.preprocessing.size), data.preprocessing.normalisation,
-                      false, to, DType::f32);
-          },
-          [&data](std::int64_t width, std::int64_t height, std::int64_t, std::int64_t) {
-            return evaluation_part(width, height, data.preprocessing);
-          }};
+Shown shown_for_evaluation(const FitData& data, DType dtype) {
+  return {
+      [&data, dtype](const Image& image, std::int64_t, std::int64_t, std::span<std::byte> to) {
+        to_tensor(framed(image, data.preprocessing.size), data.preprocessing.normalisation,
+                  false, to, dtype);
+      },
+      [&data](std::int64_t width, std::int64_t height, std::int64_t, std::int64_t) {
+        return evaluation_part(width, height, data.preprocessing);
+      }};
 }
 
-LoaderOptions loader_options(const FitData& data, std::int64_t batch, std::uint64_t seed) {
+LoaderOptions loader_options(const FitData& data,
+                             DType dtype,
+                             std::int64_t batch,
+                             std::uint64_t seed) {
   LoaderOptions options;
   options.batch = batch;
-  options.image = {DType::f32, Shape{3, data.preprocessing.size, data.preprocessing.size}};
+  options.image = {dtype, Shape{3, data.preprocessing.size, data.preprocessing.size}};
   options.seed = seed;
   options.threads = data.threads;
   options.bad = data.bad;
@@ -81,18 +86,19 @@ class Fit {
       const FitObserver& observer)
       : trainer_(&trainer),
         data_(&data),
+        dtype_(trainer.recipe().image_dtype()),
         epochs_(epochs),
         folder_(&folder),
         observer_(&observer) {}
 
   Result<FitEnd> run(const TrainPosition& from) {
     LoaderOptions options =
-        loader_options(*data_, trainer_->step_size(), trainer_->recipe().seed);
+        loader_options(*data_, dtype_, trainer_->step_size(), trainer_->recipe().seed);
     options.places = data_->train_places;
     options.start = {from.epoch, from.image};
     options.epochs = epochs_;
-    Shown shown = data_->augments ? shown_for_training(*data_, trainer_->recipe().seed)
-                                  : shown_for_evaluation(*data_);
+    Shown shown = data_->augments ? shown_for_training(*data_, dtype_, trainer_->recipe().seed)
+                                  : shown_for_evaluation(*data_, dtype_);
     options.part = std::move(shown.part);
     const auto loader = Loader::open(*data_->train, std::move(options), std::move(shown.view));
     if (!loader) {
@@ -220,10 +226,10 @@ class Fit {
   }
 
   Result<Evaluation> evaluate(std::int64_t epoch) {
-    LoaderOptions options = loader_options(*data_, trainer_->recipe().batch, 0);
+    LoaderOptions options = loader_options(*data_, dtype_, trainer_->recipe().batch, 0);
     options.training = false;
     options.places = data_->held_out_places;
-    Shown shown = shown_for_evaluation(*data_);
+    Shown shown = shown_for_evaluation(*data_, dtype_);
     options.part = std::move(shown.part);
     const auto loader =
         Loader::open(*data_->held_out, std::move(options), std::move(shown.view));
@@ -262,7 +268,7 @@ class Fit {
       return as_set(batch, classes);
     }
     ImageSet set;
-    const TensorType type{DType::f32, batch.images.shape().with(0, batch.valid)};
+    const TensorType type{dtype_, batch.images.shape().with(0, batch.valid)};
     set.images = rows_as(batch.images.view(), 0, type);
     set.labels = std::move(batch.labels);
     set.classes = classes;
@@ -271,6 +277,7 @@ class Fit {
 
   Trainer* trainer_;
   const FitData* data_;
+  DType dtype_;  ///< of pictures as the model takes them
   std::int64_t epochs_;
   CheckpointFolder* folder_;
   const FitObserver* observer_;
@@ -291,6 +298,9 @@ Result<FitEnd> fit(Trainer& trainer,
                    const TrainPosition& from,
                    CheckpointFolder& folder,
                    const FitObserver& observer) {
+  const auto& by_device = trainer.recipe().normalisation;
+  HALFWATT_CHECK(!by_device || *by_device == data.preprocessing.normalisation,
+                 "a device that normalises as the data wants it");
   return Fit(trainer, data, epochs, folder, observer).run(from);
 }
 

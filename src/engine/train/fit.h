@@ -70,8 +70,10 @@ std::int64_t steps_of_epoch(const FitData& data, std::int64_t images_of_step);
 /// Trains from `from` until `epochs` epochs are done, evaluates at the end of each and saves
 /// what `folder` is due. Where the device goes on by itself the observer hears of a step when
 /// the next ones are on their way already. What is told to it was told before a checkpoint of
-/// it is written. Errors: a picture that cannot be read (its name), a dead run (workload;
-/// nothing of it was saved), a checkpoint that cannot be written, the device is lost.
+/// it is written. Pictures come to the trainer as its recipe says: as bytes that its device
+/// normalises as `data` wants it, or normalised. Errors: a picture that cannot be read (its
+/// name), a dead run (workload; nothing of it was saved), a checkpoint that cannot be written,
+/// the device is lost.
 Result<FitEnd> fit(Trainer& trainer,
                    const FitData& data,
                    std::int64_t epochs,

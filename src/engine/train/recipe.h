@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,17 @@ struct TrainRecipe {
   double layer_decay = 1;                     ///< of the rate, from each layer to the one below
   std::vector<std::string> freeze = {};       ///< patterns of parameters that do not learn
   std::vector<std::string> class_names = {};  ///< by label, where the data has names
+  /// What the device normalises pictures by, which come as bytes; nullopt: they come as
+  /// numbers.
+  std::optional<Normalisation> normalisation = {};
+
+  /// Of images as the model takes them.
+  DType image_dtype() const { return normalisation ? DType::u8 : DType::f32; }
 };
 
-/// The recipe as JSON, without what changes no bit of the result (recompute, and the total of
-/// a constant schedule). What is not UTF-8 in a name becomes U+FFFD.
+/// The recipe as JSON, without what changes no bit of the result (recompute, who
+/// normalises pictures, and the total of a constant schedule). What is not UTF-8 in a name
+/// becomes U+FFFD.
 std::string recipe_json(const TrainRecipe& recipe);
 
 /// The first field in which two such texts differ, in words: "model.depth is 2 in OLD, 4 in

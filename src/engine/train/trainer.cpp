@@ -50,7 +50,7 @@ Result<std::vector<Plan>> training_plans(const TrainRecipe& recipe, const Target
   asked.recompute = recipe.recompute;
   asked.targets = {target};
   const auto model = [&](ModelMode mode) {
-    return vit(recipe.model, recipe.batch, mode, recipe.smoothing);
+    return vit(recipe.model, recipe.batch, mode, recipe.smoothing, recipe.normalisation);
   };
   auto train = compile(model(ModelMode::train), asked);
   asked.optimizer.reset();
@@ -189,7 +189,8 @@ void Trainer::bind(int plan, const ImageSet& images, std::int64_t first, std::in
 
 Result<void> Trainer::check(const ImageSet& images) const {
   const VitConfig& model = recipe_.model;
-  if (const auto fine = check_image_type(model, images.images.type()); !fine) {
+  if (const auto fine = check_image_type(model, images.images.type(), recipe_.image_dtype());
+      !fine) {
     return fine.error();
   }
   if (images.images.shape()[0] != images.size()) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -125,6 +126,14 @@ TEST(ToTensor, mirrors_every_row) {
   }
   EXPECT_EQ(tensor_of<DType::f16>(image, kImagenetNormalisation, true),
             tensor_of<DType::f16>(mirrored, kImagenetNormalisation, false));
+}
+TEST(ToTensor, leaves_bytes_as_they_are_in_planes_and_mirrored) {
+  const Image image = {2, 2, {255, 0, 1, 0, 254, 2, 7, 8, 253, 250, 251, 252}};
+  std::array<std::uint8_t, 12> made{};
+  to_tensor(image, kImagenetNormalisation, true, std::as_writable_bytes(std::span(made)),
+            DType::u8);
+  EXPECT_EQ(made,
+            (std::array<std::uint8_t, 12>{0, 255, 250, 7, 254, 0, 251, 8, 2, 1, 252, 253}));
 }
 TEST(ToTensorDeathTest, refuses_memory_of_another_size_and_other_dtypes) {
   const Image image = drawn_picture(9, 4, 4);

@@ -29,9 +29,9 @@ inline Tensor tensor_of(const TensorType& type, std::vector<double> values) {
     const std::vector<std::int64_t> whole(values.begin(), values.end());
     return Tensor::of<std::int64_t>(DType::i64, type.shape, whole);
   }
-  if (type.dtype == DType::boolean) {
-    const std::vector<std::uint8_t> flags(values.begin(), values.end());
-    return Tensor::of<std::uint8_t>(DType::boolean, type.shape, flags);
+  if (type.dtype == DType::boolean || type.dtype == DType::u8) {
+    const std::vector<std::uint8_t> bytes(values.begin(), values.end());
+    return Tensor::of<std::uint8_t>(type.dtype, type.shape, bytes);
   }
   Tensor tensor(type);
   convert(Tensor::of<double>(DType::f64, type.shape, values).view(), tensor.view());

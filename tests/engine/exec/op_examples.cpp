@@ -19,6 +19,7 @@ ExampleInput log_sum(Shape shape) { return {Kind::log_sum, shape, {}, true}; }
 ExampleInput integers(Shape shape, std::vector<std::int64_t> values) {
   return {Kind::integers, shape, std::move(values), false};
 }
+ExampleInput bytes(Shape shape) { return {Kind::bytes, shape, {}, false}; }
 ExampleInput count(std::int64_t valid) { return integers(Shape(), {valid}); }
 ExampleInput key() { return integers(Shape{3}, {7, 3, 40}); }
 
@@ -40,6 +41,9 @@ Attributes strided_to(std::int64_t stride,
     all.set("bias", true);
   }
   return all;
+}
+Attributes normal(std::vector<double> means, std::vector<double> deviations) {
+  return {{"mean", std::move(means)}, {"deviation", std::move(deviations)}};
 }
 Attributes to(Shape shape) { return {{"shape", shape}}; }
 
@@ -135,8 +139,13 @@ std::vector<OpExample> reductions() {
 }
 
 std::vector<OpExample> elementwise() {
+  // ImageNet's, as floats.
+  const Attributes coloured = normal({0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F});
   return {
       {Op::cast, {x({3, 5})}, {{"to", DType::f64}}},
+      {Op::normalise, {bytes({2, 3, 4, 6})}, coloured},
+      {Op::normalise, {bytes({3, 1, 5, 7})}, normal({0.5}, {0.25})},
+      {Op::normalise, {bytes({2, 3, 72, 70})}, coloured},
       {Op::add, {x({5}), x({5})}, {}},
       {Op::add, {x({3, 4, 5}), x({4, 5})}, {}, 3},
       {Op::add, {x({3, 4, 5}), x({5})}, {}, 12},
@@ -199,6 +208,9 @@ std::vector<double> example_values(const ExampleInput& input, std::uint64_t seed
       case Kind::log_sum:
         values.push_back(3 + rng.uniform());
         break;
+      case Kind::bytes:
+        values.push_back(static_cast<double>(rng.next() % 256));
+        break;
       default:
         values.push_back(rng.normal());
         break;
@@ -210,6 +222,9 @@ std::vector<double> example_values(const ExampleInput& input, std::uint64_t seed
 TensorType example_type(const ExampleInput& input, DType dtype) {
   if (input.kind == Kind::integers) {
     return {DType::i64, input.shape};
+  }
+  if (input.kind == Kind::bytes) {
+    return {DType::u8, input.shape};
   }
   return {input.is_wide && dtype != DType::f64 ? DType::f32 : dtype, input.shape};
 }

@@ -17,6 +17,7 @@ struct ExampleInput {
     share,     ///< uniform in 0 to 1, no gradient
     log_sum,   ///< about the logarithm of a sum of exponentials, no gradient
     integers,  ///< as `values` says
+    bytes,     ///< of pictures, u8 whatever the storage
   };
   Kind kind = Kind::number;
   Shape shape;

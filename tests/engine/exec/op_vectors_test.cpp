@@ -9,10 +9,12 @@
 
 #include "engine/exec/vectors_device.h"
 #include "engine/ops/builder.h"
+#include "engine/tensor/normalisation.h"
 
 namespace halfwatt {
 namespace {
 
+using Normalise = OnVectorsDevice;
 using LayerNorm = OnVectorsDevice;
 using Softmax = OnVectorsDevice;
 using BinaryCrossEntropy = OnVectorsDevice;
@@ -65,6 +67,25 @@ std::vector<double> layer_norm(
                    {{dtype, Shape{width}}, {1}},
                    {{dtype, Shape{width}}, {beta}}},
                   {{"eps", eps}}, output);
+}
+
+TEST_F(Normalise, gives_each_byte_its_number_in_each_channel) {
+  const std::vector<double> means = {0.485F, 0.5F};
+  const std::vector<double> deviations = {0.229F, 0.5F};
+  std::vector<double> bytes(512);
+  std::iota(bytes.begin(), bytes.begin() + 256, 0.0);
+  std::iota(bytes.begin() + 256, bytes.end(), 0.0);
+  const auto numbers = computed(Op::normalise, {{{DType::u8, Shape{1, 2, 16, 16}}, bytes}},
+                                {{"mean", means}, {"deviation", deviations}});
+  for (std::size_t at = 0; at < numbers.size(); ++at) {
+    const std::size_t channel = at / 256;
+    const auto byte = static_cast<std::uint8_t>(at % 256);
+    EXPECT_EQ(numbers[at], normalised(byte, static_cast<float>(means[channel]),
+                                      static_cast<float>(deviations[channel])));
+    // Rounded thrice, the first time of at most 1, and then divided.
+    EXPECT_NEAR(numbers[at], (byte / 255.0 - means[channel]) / deviations[channel],
+                3 * 0x1p-24 / deviations[channel]);
+  }
 }
 
 TEST_F(LayerNorm, gives_beta_for_a_constant_row) {

@@ -6,9 +6,11 @@ namespace halfwatt {
 namespace {
 
 TEST(Attributes, give_back_what_was_set) {
-  const Attributes all{{"heads", std::int64_t{12}}, {"eps", 1e-6},
-                       {"transpose_b", true},       {"path", std::string("blocks.0")},
-                       {"shape", Shape{2, 3}},      {"to", DType::bf16}};
+  const Attributes all{
+      {"heads", std::int64_t{12}},          {"eps", 1e-6},          {"transpose_b", true},
+      {"path", std::string("blocks.0")},    {"shape", Shape{2, 3}}, {"to", DType::bf16},
+      {"mean", std::vector<double>{0.5, 2}}};
+  EXPECT_EQ(all.numbers("mean"), (std::vector<double>{0.5, 2}));
   EXPECT_EQ(all.integer("heads"), 12);
   EXPECT_EQ(all.number("eps"), 1e-6);
   EXPECT_TRUE(all.flag("transpose_b"));
@@ -24,7 +26,10 @@ TEST(Attributes, read_in_the_order_in_which_they_were_set_first) {
   all.set("shape", Shape{2, 3});
   all.set("to", DType::bf16);
   all.set("path", std::string("blocks.0"));
-  EXPECT_EQ(text(all), "heads=3 eps=1e-06 transpose_b=true shape=2x3 to=bf16 path=blocks.0");
+  all.set("mean", std::vector<double>{0.485F, 0.5});
+  EXPECT_EQ(
+      text(all),
+      "heads=3 eps=1e-06 transpose_b=true shape=2x3 to=bf16 path=blocks.0 mean=0.485,0.5");
   EXPECT_EQ(text(Attributes()), "");
 }
 

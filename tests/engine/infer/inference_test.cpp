@@ -44,9 +44,11 @@ Tensor picked(const Tensor& images, const std::vector<std::int64_t>& places) {
 
 struct Model {
   explicit Model(std::string_view mode, std::int64_t batch = 5, VitConfig config = micro())
-      : backend(*open_cpu({"cpu", 2})) {
-    auto opened =
-        Inference::open({std::move(config), *precision_named(mode), {}, batch}, *backend);
+      : Model(InferRecipe{std::move(config), *precision_named(mode), {}, batch}) {}
+  Model(std::string_view mode, const Normalisation& by)
+      : Model(InferRecipe{micro(), *precision_named(mode), {}, 5, {}, false, by}) {}
+  explicit Model(const InferRecipe& recipe) : backend(*open_cpu({"cpu", 2})) {
+    auto opened = Inference::open(recipe, *backend);
     EXPECT_TRUE(opened) << opened.error().message;
     inference = std::move(*opened);
     draw_weights(inference->states(), 5);
@@ -56,6 +58,28 @@ struct Model {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Inference> inference;
 };
+
+TEST(Inference, has_the_same_logits_of_bytes_as_of_their_numbers) {
+  const Normalisation by = {{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+  const Shape shape{7, 3, 16, 16};
+  Tensor bytes(TensorType{DType::u8, shape});
+  Tensor numbers(TensorType{DType::f32, shape});
+  Rng rng(3);
+  for (std::size_t at = 0; at < bytes.as<std::uint8_t>().size(); ++at) {
+    const auto value = static_cast<std::uint8_t>(rng.next());
+    const std::size_t channel = at / 256 % 3;
+    bytes.as<std::uint8_t>()[at] = value;
+    numbers.as<float>()[at] = normalised(value, by.mean[channel], by.deviation[channel]);
+  }
+  for (const Precision& precision : precisions()) {
+    Model of_numbers(precision.name);
+    Model of_bytes(precision.name, by);
+    const Tensor wanted = of_numbers.logits(numbers);
+    const Tensor got = of_bytes.logits(bytes);
+    EXPECT_TRUE(std::ranges::equal(got.view().bytes(), wanted.view().bytes()))
+        << precision.name;
+  }
+}
 
 std::vector<std::byte> row(const Tensor& logits, std::int64_t at) {
   const std::size_t each = logits.type().bytes() / static_cast<std::size_t>(logits.shape()[0]);

@@ -67,6 +67,20 @@ TEST(Vit, is_legal_in_every_mode_and_with_every_head) {
   }
 }
 
+TEST(Vit, normalises_the_bytes_of_pictures_before_all_else) {
+  for (const auto mode : {ModelMode::infer, ModelMode::evaluate, ModelMode::train}) {
+    const Graph graph = vit(named("vit_micro_patch4_16"), 2, mode, 0,
+                            Normalisation{{0, 0.5F, 1}, {1, 0.5F, 0.25F}});
+    const auto legal = verify(graph);
+    EXPECT_TRUE(legal) << legal.error().message;
+    EXPECT_EQ(graph.node(0).outputs[0], (TensorType{DType::u8, Shape{2, 3, 16, 16}}));
+    const Node& first = graph.node(1);
+    EXPECT_EQ(first.op, Op::normalise);
+    EXPECT_EQ(text(first.attributes), "mean=0,0.5,1 deviation=1,0.5,0.25");
+    EXPECT_EQ(first.name, "patch_embed");
+  }
+}
+
 TEST(Vit, reads_each_parameter_in_the_layer_that_it_is_named_after) {
   const Graph graph = vit(named("vit_micro_patch4_16"), 2, ModelMode::infer);
   for (const Node& node : graph.nodes()) {

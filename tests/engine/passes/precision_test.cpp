@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/models/vit.h"
+#include "engine/ops/builder.h"
 #include "engine/ops/delayed_scaling.h"
 #include "engine/ops/op_def.h"
 #include "engine/ops/verify.h"
@@ -85,6 +86,27 @@ TEST(Precision, keeps_a_pure_model_in_one_dtype_but_for_the_loss) {
   }
   for (const auto& [where, dtype] : dtypes(micro(*precision_named("O3")))) {
     EXPECT_EQ(dtype, "f16") << where;
+  }
+}
+
+TEST(Precision, casts_what_bytes_were_normalised_to_as_it_casts_images) {
+  Graph graph;
+  Builder build(graph);
+  const Shape shape{2, 1, 4, 4};
+  const Value numbers = build.input("numbers", {DType::f32, shape});
+  const Value bytes = build.input("bytes", {DType::u8, shape});
+  const Value normalised =
+      build.add(Op::normalise, {bytes},
+                {{"mean", std::vector<double>{0.5}}, {"deviation", std::vector<double>{2}}});
+  graph.set_result("of numbers", build.add(Op::transpose, {numbers}));
+  graph.set_result("of bytes", build.add(Op::transpose, {normalised}));
+  for (const auto& [mode, dtype] : {std::pair{"fp32", DType::f32},
+                                    {"amp-bf16", DType::f32},
+                                    {"bf16", DType::bf16},
+                                    {"fp64", DType::f64}}) {
+    const Graph cast = *with_precision(graph, *precision_named(mode), {});
+    EXPECT_EQ(cast.type(*cast.result("of numbers")).dtype, dtype) << mode;
+    EXPECT_EQ(cast.type(*cast.result("of bytes")).dtype, dtype) << mode;
   }
 }
 

@@ -147,6 +147,14 @@ class RandomGraph {
     }
   }
 
+  void bytes() {
+    const Value pictures =
+        build_.input(fmt::format("x{}", graph_.size()), {DType::u8, Shape{2, 1, 4, 4}});
+    keep(build_.add(
+        Op::normalise, {keep(pictures)},
+        {{"mean", std::vector<double>{0.5}}, {"deviation", std::vector<double>{2}}}));
+  }
+
   void unary() {
     const auto x = any_float();
     if (!x) {
@@ -531,14 +539,14 @@ class RandomGraph {
 };
 
 const std::vector<RandomGraph::Move> RandomGraph::kMoves = {
-    &RandomGraph::source,        &RandomGraph::unary,   &RandomGraph::unary,
-    &RandomGraph::drop,          &RandomGraph::add,     &RandomGraph::add,
-    &RandomGraph::gelus,         &RandomGraph::reshape, &RandomGraph::spread,
-    &RandomGraph::sum,           &RandomGraph::cut,     &RandomGraph::join,
-    &RandomGraph::images,        &RandomGraph::turn,    &RandomGraph::product,
-    &RandomGraph::norm,          &RandomGraph::attend,  &RandomGraph::loss,
-    &RandomGraph::check,         &RandomGraph::store,   &RandomGraph::optimize,
-    &RandomGraph::small_updates, &RandomGraph::in_place};
+    &RandomGraph::source,        &RandomGraph::unary,    &RandomGraph::unary,
+    &RandomGraph::drop,          &RandomGraph::add,      &RandomGraph::add,
+    &RandomGraph::gelus,         &RandomGraph::reshape,  &RandomGraph::spread,
+    &RandomGraph::sum,           &RandomGraph::cut,      &RandomGraph::join,
+    &RandomGraph::images,        &RandomGraph::turn,     &RandomGraph::product,
+    &RandomGraph::norm,          &RandomGraph::attend,   &RandomGraph::loss,
+    &RandomGraph::check,         &RandomGraph::store,    &RandomGraph::optimize,
+    &RandomGraph::small_updates, &RandomGraph::in_place, &RandomGraph::bytes};
 
 }  // namespace
 

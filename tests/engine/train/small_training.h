@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rng.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/data/image_set.h"
 #include "engine/train/trainer.h"
@@ -38,6 +39,30 @@ inline ImageSet some(const ImageSet& set, std::int64_t first, std::int64_t count
   }
   return set.at(places);
 }
+
+/// Pictures of 8x8 for a recipe that normalises them, and the same as numbers.
+struct SmallPictures {
+  SmallPictures(std::int64_t count, const Normalisation& by) {
+    const Shape shape{count, 3, 8, 8};
+    bytes.images = Tensor(TensorType{DType::u8, shape});
+    numbers.images = Tensor(TensorType{DType::f32, shape});
+    const auto values = bytes.images.as<std::uint8_t>();
+    Rng rng(5);
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      const std::size_t channel = at / 64 % 3;
+      values[at] = static_cast<std::uint8_t>(rng.next());
+      numbers.images.as<float>()[at] =
+          normalised(values[at], by.mean[channel], by.deviation[channel]);
+    }
+    for (std::int64_t at = 0; at < count; ++at) {
+      bytes.labels.push_back(at % 10);
+    }
+    numbers.labels = bytes.labels;
+    bytes.classes = numbers.classes = 10;
+  }
+  ImageSet bytes;
+  ImageSet numbers;
+};
 
 /// A training on a backend of its own.
 struct SmallTraining {

@@ -117,6 +117,21 @@ TEST_F(TrainerTest, refuses_images_that_its_model_does_not_take) {
   EXPECT_EQ(trainer->step(digits_.at(first(16)))->attempt, 1) << "nothing was done before";
 }
 
+TEST_F(TrainerTest, that_normalises_takes_bytes_and_nothing_else) {
+  TrainRecipe how = recipe("fp32");
+  how.model.channels = 3;
+  how.normalisation = Normalisation{{0, 0, 0}, {1, 1, 1}};
+  const auto trainer = open(how);
+  ImageSet images = digits_.at(first(16));
+  images.images = Tensor({DType::f32, Shape{16, 3, 8, 8}});
+  const auto refused = trainer->step(images);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "images: f32 16x3x8x8; vit_micro_patch2_8 needs u8 Nx3x8x8 of one image or more");
+  images.images = Tensor({DType::u8, Shape{16, 3, 8, 8}});
+  EXPECT_TRUE(trainer->step(images));
+}
+
 TEST_F(TrainerTest, refuses_a_pattern_that_matches_no_layer) {
   TrainRecipe how = recipe("bf16");
   how.overrides = {*precision_override("blocks.7.*=fp32")};

@@ -27,6 +27,7 @@ constexpr std::array kBindings = {
     Binding{Op::mean, run_mean},
     Binding{Op::sum_to, run_sum_to, sum_refuses},
     Binding{Op::cast, run_cast},
+    Binding{Op::normalise, run_normalise},
     Binding{Op::add, run_add, add_refuses},
     Binding{Op::scale, run_scale},
     Binding{Op::gelu, run_gelu},

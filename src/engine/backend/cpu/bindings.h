@@ -41,6 +41,7 @@ void run_mean(Call& call);
 void run_sum_to(Call& call);
 
 void run_cast(Call& call);
+void run_normalise(Call& call);
 void run_add(Call& call);
 void run_scale(Call& call);
 void run_gelu(Call& call);

@@ -4,6 +4,7 @@
 #include "engine/backend/cpu/bindings.h"
 #include "engine/tensor/convert.h"
 #include "engine/tensor/keyed_random.h"
+#include "engine/tensor/normalisation.h"
 
 namespace halfwatt::cpu {
 namespace {
@@ -26,6 +27,28 @@ void run_cast(Call& call) {
     const Shape part{end - begin};
     convert(TensorView{{from.type.dtype, part}, from.data + at * from_bytes},
             TensorView{{to.type.dtype, part}, to.data + at * to_bytes});
+  });
+}
+
+void run_normalise(Call& call) {
+  if (call.is_dry()) {
+    return;
+  }
+  const Shape& shape = call.input(0).type.shape;
+  const Index plane = shape[2] * shape[3];
+  const auto* const x = reinterpret_cast<const std::uint8_t*>(call.input(0).data);
+  auto* const y = reinterpret_cast<float*>(call.output(0).data);
+  const std::vector<double>& means = call.attributes().numbers("mean");
+  const std::vector<double>& deviations = call.attributes().numbers("deviation");
+  call.workers().parallel_for(shape[0] * shape[1], 1, [&](Index begin, Index end, int) {
+    for (Index at = begin; at < end; ++at) {
+      const auto channel = static_cast<std::size_t>(at % shape[1]);
+      const auto mean = static_cast<float>(means[channel]);
+      const auto deviation = static_cast<float>(deviations[channel]);
+      for (Index i = at * plane; i < (at + 1) * plane; ++i) {
+        y[i] = normalised(x[i], mean, deviation);
+      }
+    }
   });
 }
 

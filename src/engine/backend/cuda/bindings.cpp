@@ -5,6 +5,7 @@
 #include <array>
 
 #include "engine/backend/cuda/kernels/attention.h"
+#include "engine/backend/cuda/kernels/elements.h"
 #include "engine/backend/cuda/kernels/quantise.h"
 #include "engine/backend/cuda/planted.h"
 #include "engine/backend/shapes.h"
@@ -19,6 +20,13 @@ std::string attention_refuses(const Node& node, std::span<const TensorType> inpu
   return width <= kWidestHead
              ? ""
              : fmt::format("heads of {}, needs {} at most", width, kWidestHead);
+}
+
+std::string normalise_refuses(const Node&, std::span<const TensorType> inputs) {
+  const Index channels = inputs[0].shape[1];
+  return channels <= kMostChannels ? ""
+                                   : fmt::format("pictures of {} channels, needs {} at most",
+                                                 channels, kMostChannels);
 }
 
 constexpr std::array kBindings = {
@@ -40,6 +48,7 @@ constexpr std::array kBindings = {
     Binding{Op::mean, run_mean},
     Binding{Op::sum_to, run_sum_to, sum_refuses},
     Binding{Op::cast, run_cast},
+    Binding{Op::normalise, run_normalise, normalise_refuses},
     Binding{Op::add, run_add, add_refuses},
     Binding{Op::scale, run_scale},
     Binding{Op::gelu, run_gelu},

@@ -26,6 +26,22 @@ void run_cast(Call& call) {
   }
 }
 
+void run_normalise(Call& call) {
+  if (!call.is_dry()) {
+    const Shape& shape = call.input(0).type.shape;
+    const std::vector<double>& means = call.attributes().numbers("mean");
+    const std::vector<double>& deviations = call.attributes().numbers("deviation");
+    ChannelNorms by;
+    by.channels = static_cast<int>(shape[1]);
+    for (int at = 0; at < by.channels; ++at) {
+      by.mean[at] = static_cast<float>(means[static_cast<std::size_t>(at)]);
+      by.deviation[at] = static_cast<float>(deviations[static_cast<std::size_t>(at)]);
+    }
+    normalise(call.stream(), call.in(0), call.out(0), shape[0] * shape[1], shape[2] * shape[3],
+              by);
+  }
+}
+
 void run_add(Call& call) {
   if (!call.is_dry()) {
     add(call.stream(), call.in(0), call.in(1), call.out(0), call.count(0), call.count(1));

@@ -62,6 +62,18 @@ TEST_F(Ops, have_the_same_bits_when_they_run_again) {
   }
 }
 
+// The same operations, each rounded by itself; all bytes are in the last of them.
+TEST_F(Ops, normalise_bytes_to_the_bits_of_the_cpu) {
+  for (const OpExample& example : op_examples()) {
+    if (example.op == Op::normalise) {
+      const std::vector<Tensor> inputs = stored_inputs(example, DType::f32);
+      EXPECT_TRUE(same_bits(example_outputs(opened_gpu(), example, DType::f32, inputs)[0],
+                            example_outputs(opened_cpu(0), example, DType::f32, inputs)[0]))
+          << text(example);
+    }
+  }
+}
+
 // One pass over the mean loses what the row has in common; section 3 of the facts on mixed
 // precision, vector 14.
 TEST_F(Ops, norm_a_constant_row_to_exactly_beta) {

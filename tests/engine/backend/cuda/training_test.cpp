@@ -13,10 +13,12 @@ namespace {
 
 class Training : public OnGpu {};
 
-std::vector<StepReport> steps(Backend& backend, const TrainRecipe& how, int count) {
+std::vector<StepReport> steps(Backend& backend,
+                              const TrainRecipe& how,
+                              int count,
+                              const ImageSet& images = digits()) {
   auto trainer = Trainer::open(how, backend);
   EXPECT_TRUE(trainer) << trainer.error().message;
-  const ImageSet images = digits();
   const std::int64_t size = (*trainer)->step_size();
   std::vector<StepReport> all;
   for (int step = 0; step < count; ++step) {
@@ -98,6 +100,22 @@ TEST_F(Training, has_the_same_bits_when_it_runs_again) {
       EXPECT_EQ(first->gradient_norm, second->gradient_norm) << step;
     }
     EXPECT_EQ(differing(*one, *other), "");
+  }
+}
+
+TEST_F(Training, has_the_same_bits_of_bytes_as_of_their_numbers) {
+  const Normalisation by = {{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+  const SmallPictures pictures(64, by);
+  for (const std::string_view mode : {"fp32", "amp-bf16", "fp16", "fp8-delayed"}) {
+    TrainRecipe how = small_recipe(mode);
+    how.model.channels = 3;
+    const auto wanted = steps(*opened_gpu(), how, 4, pictures.numbers);
+    how.normalisation = by;
+    const auto got = steps(*opened_gpu(), how, 4, pictures.bytes);
+    for (std::size_t at = 0; at < got.size(); ++at) {
+      EXPECT_EQ(got[at].loss, wanted[at].loss) << mode << ' ' << at;
+      EXPECT_EQ(got[at].gradient_norm, wanted[at].gradient_norm) << mode << ' ' << at;
+    }
   }
 }
 

@@ -2,9 +2,12 @@
 #include "engine/backend/cuda/kernels/random.cuh"
 #include "engine/backend/cuda/kernels/step_functions.h"
 #include "engine/backend/cuda/kernels/types.cuh"
+#include "engine/tensor/normalisation.h"
 
 namespace halfwatt::cuda {
 namespace {
+
+constexpr int kFour = 4;
 
 /// An input of a map, whose dtype is known.
 template <DType D>
@@ -56,6 +59,36 @@ void map(Stream stream, const Function& function, Index count, Elements y, Point
   map_kernel<Function, Y, X...>
       <<<blocks_for((count + kEight - 1) / kEight), kThreads, 0, stream>>>(function, in_eights,
                                                                            count, y.data, x...);
+}
+
+// Four bytes of a plane at a time where they are whole fours, or else one by one. What the
+// bytes become is worked out once by a block: two divisions a byte, not a pixel.
+__global__ void normalise_kernel(const std::uint8_t* x,
+                                 float* y,
+                                 bool in_fours,
+                                 Index planes,
+                                 Index plane,
+                                 const __grid_constant__ ChannelNorms by) {
+  static_assert(kThreads == 256, "a thread for each byte that there is");
+  __shared__ float of[kThreads];
+  const Index fours = in_fours ? plane / kFour : 0;
+  for (Index at = blockIdx.y; at < planes; at += gridDim.y) {
+    const int channel = static_cast<int>(at % by.channels);
+    __syncthreads();  // nobody needs those of the plane before any more
+    of[threadIdx.x] = normalised(static_cast<std::uint8_t>(threadIdx.x), by.mean[channel],
+                                 by.deviation[channel]);
+    __syncthreads();
+    const std::uint8_t* const from = x + at * plane;
+    float* const to = y + at * plane;
+    each(fours, [&](Index i) {
+      const uchar4 four = reinterpret_cast<const uchar4*>(from)[i];
+      reinterpret_cast<float4*>(to)[i] = {of[four.x], of[four.y], of[four.z], of[four.w]};
+    });
+    each(plane - fours * kFour, [&](Index i) {
+      const Index one = fours * kFour + i;
+      to[one] = of[from[one]];
+    });
+  }
 }
 
 struct Same {
@@ -186,6 +219,22 @@ void convert(Stream stream, Elements from, Elements to, Index count) {
     convert_any<<<blocks_for(count), kThreads, 0, stream>>>(from, to, count);
   }
   check_launch("convert");
+}
+
+void normalise(
+    Stream stream, Elements x, Elements y, Index planes, Index plane, const ChannelNorms& by) {
+  if (planes * plane == 0) {
+    return;
+  }
+  constexpr Index kOfThread = 16;     // pixels, so that a block's table is used often
+  constexpr Index kMostRows = 65535;  // of blocks
+  const bool in_fours = plane % kFour == 0 && is_in_eights(x) && is_in_eights(y);
+  const dim3 blocks(blocks_for((plane + kOfThread - 1) / kOfThread),
+                    static_cast<unsigned>(std::min(planes, kMostRows)));
+  normalise_kernel<<<blocks, kThreads, 0, stream>>>(
+      reinterpret_cast<const std::uint8_t*>(x.data), reinterpret_cast<float*>(y.data), in_fours,
+      planes, plane, by);
+  check_launch("normalise");
 }
 
 void add(Stream stream, Elements a, Elements b, Elements y, Index count, Index width) {

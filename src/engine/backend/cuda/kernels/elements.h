@@ -9,6 +9,19 @@ namespace halfwatt::cuda {
 /// Every element in the dtype of `to`: any floats; of other dtypes equal ones.
 void convert(Stream stream, Elements from, Elements to, Index count);
 
+constexpr int kMostChannels = 4;
+/// What the bytes of each channel are normalised by.
+struct ChannelNorms {
+  int channels = 0;
+  float mean[kMostChannels] = {};
+  float deviation[kMostChannels] = {};
+};
+
+/// y, f32 = normalised(x), x being bytes: `planes` of `plane` elements, the channels of a
+/// picture one after the other. The bits are those of tensor/normalisation.h.
+void normalise(
+    Stream stream, Elements x, Elements y, Index planes, Index plane, const ChannelNorms& by);
+
 /// y = a + b, b of `width` elements being repeated.
 void add(Stream stream, Elements a, Elements b, Elements y, Index count, Index width);
 
