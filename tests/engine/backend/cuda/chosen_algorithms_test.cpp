@@ -9,14 +9,13 @@
 #include <fstream>
 #include <string>
 
+#include "engine/formats/folder.h"
+
 namespace halfwatt::cuda {
 namespace {
 
 class Chosen : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove_all(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   static cublasLtMatmulAlgo_t algorithm(unsigned char byte) {
     cublasLtMatmulAlgo_t made;
     std::memset(&made, byte, sizeof made);
@@ -26,9 +25,8 @@ class Chosen : public testing::Test {
     return std::memcmp(&a, &b, sizeof a) == 0;
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) / "halfwatt_chosen_algorithms";
-  const std::filesystem::path file_ = folder_ / "products.txt";
+  const Folder folder_;  // of each test its own: they run side by side
+  const std::filesystem::path file_ = folder_.path("cache") / "products.txt";
 };
 
 TEST_F(Chosen, are_there_in_the_next_run) {
@@ -52,7 +50,7 @@ TEST_F(Chosen, last_only_as_long_as_the_run_without_a_file) {
 }
 
 TEST_F(Chosen, are_passed_over_where_a_line_is_damaged) {
-  std::filesystem::create_directories(folder_);
+  std::filesystem::create_directories(file_.parent_path());
   std::ofstream(file_) << "m: NN 1x2x3 12\n"
                        << "m: NN 4x5x6 " << std::string(128, 'g') << "\n"
                        << "nonsense\n\n"
@@ -65,7 +63,7 @@ TEST_F(Chosen, are_passed_over_where_a_line_is_damaged) {
 }
 
 TEST_F(Chosen, are_not_lost_behind_a_line_that_was_torn) {
-  std::filesystem::create_directories(folder_);
+  std::filesystem::create_directories(file_.parent_path());
   std::ofstream(file_) << "m: NN 1x2x3 12ab";
   ChosenAlgorithms("m", file_).put("NN 4x5x6", algorithm(4));
   EXPECT_TRUE(ChosenAlgorithms("m", file_).find("NN 4x5x6"));
