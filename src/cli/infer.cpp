@@ -420,7 +420,8 @@ Command infer_command() {
   command.name = "infer";
   command.summary = "a Vision Transformer's logits of images, in any precision";
   command.description =
-      "Runs a model on the processors of this machine and prints the likeliest classes of each "
+      "Runs a model on the processors of this machine or on an NVIDIA card and prints the "
+      "likeliest classes of each "
       "image. Weights are a safetensors file under timm's names; without one they are drawn as "
       "before any training, which is said. Images are pictures (JPEG, PNG, folders of them), "
       "seen as timm's evaluation of the model sees them, or the tensor `images` of a "

@@ -355,7 +355,8 @@ Command train_command() {
   command.summary = "pictures in, a model out";
   command.description =
       "Trains a ViT on pictures, from the beginning or from timm's weights, on this machine's "
-      "processors. In --out it keeps checkpoints (last.safetensors, best.safetensors), "
+      "processors or an NVIDIA card. In --out it keeps checkpoints (last.safetensors, "
+      "best.safetensors), "
       "model.safetensors with timm's names when it is done, metrics.jsonl and "
       "speed.jsonl.\n\nINT, HUP and TERM save a checkpoint and end (exit status 130, 129, "
       "143), USR1 "
