@@ -94,8 +94,10 @@ TEST(TrainCommand, saves_on_an_interruption_and_goes_on_to_the_same_bytes) {
   constexpr int kEpochs = 12;  // so that it lasts until it is interrupted
   const Trained wanted = uninterrupted(kEpochs);
   const Folder folder;
+  // In the foreground: else timeout interrupts its group, too, and a second time ends it at
+  // once.
   const Outcome outcome = run_program(training(folder.path("out"), "", kEpochs),
-                                      "timeout --preserve-status -s INT 0.4 ");
+                                      "timeout --foreground --preserve-status -s INT 0.4 ");
   if (outcome.status == 0) {
     GTEST_SKIP() << "this machine trains faster than it can be interrupted";
   }
